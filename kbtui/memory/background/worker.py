@@ -85,7 +85,7 @@ class BackgroundWorker:
         self._thread: threading.Thread | None = None
         self._stopping = self._abandoned = False
 
-    # Called from any thread --------------------------------------------------------------------
+    # Called from any thread ------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the worker's thread; returns at once."""
@@ -214,7 +214,7 @@ class BackgroundWorker:
             if self._loop is not None and self._wake is not None:
                 self._loop.call_soon_threadsafe(self._wake.set)
 
-    # In the worker's thread --------------------------------------------------------------------
+    # In the worker's thread ------------------------------------------------------------------
 
     def _run(self) -> None:
         asyncio.run(self._main())

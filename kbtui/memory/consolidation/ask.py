@@ -33,7 +33,7 @@ from kbtui.memory.consolidation.completing import (
 )
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.grounding import ground_of
-from kbtui.memory.edits.growing import stated
+from kbtui.memory.edits.growing import current_statements
 from kbtui.memory.edits.keeping import FileStatements
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
@@ -189,7 +189,9 @@ class Condenser:
         blocks: list[str] = []
         left = self._window // 8
         for info in named_in(self._view.library.infos(), text)[:12]:
-            told = "\n".join(f"- {each}" for each in stated(self._view.library.get(info.path).text))
+            told = "\n".join(
+                f"- {each}" for each in current_statements(self._view.library.get(info.path).text)
+            )
             block = f"{info.name} ({info.title}):\n{told}"
             left -= self._model.count_tokens(block)
             if left < 0:
@@ -249,8 +251,7 @@ def _check_echo(answer: str, prompt: Sequence[Message]) -> None:
                 raise ModelAnswerError("The answer repeats its instructions.")
 
 
-# Prompts
-# -------------------------------------------------------------------------------------------
+# Prompts ------------------------------------------------------------------------------------------
 
 
 _CONSOLIDATE = """\

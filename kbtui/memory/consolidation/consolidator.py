@@ -163,7 +163,7 @@ class Consolidator:
             run.error = error
         return run.outcome()
 
-    # Pages -------------------------------------------------------------------------------------
+    # Pages -----------------------------------------------------------------------------------
 
     def _pages(
         self,
@@ -201,7 +201,7 @@ class Consolidator:
         view = self.seen_by(Audience.of(model))
         return Condenser(model, view, self.settings.context.index_tokens)
 
-    # One page ----------------------------------------------------------------------------------
+    # One page --------------------------------------------------------------------------------
 
     async def _condense(self, run: _CondensingRun, page: Page, model: ChatModel) -> None:
         """Condense a page; if that fails permanently, in parts; else archive it in full."""

@@ -248,7 +248,7 @@ class Dream:
         dry_run: bool,  # noqa: FBT001 - passed on to a thread
     ) -> DreamReport:
         if run.ended:
-            copy = copy.again(careful=True)
+            copy = copy.replay(careful=True)
         if dry_run:
             return self._writer.preview(batch, copy)
         return self._writer.write(batch, copy, run.model_name, run.done)

@@ -19,9 +19,9 @@ from kbtui.memory.edits import operations
 from kbtui.memory.edits.growing import (
     LOOSE,
     below_title,
+    current_statements,
     find_statement,
     is_said,
-    stated,
     with_value,
 )
 from kbtui.memory.edits.sentences import UserSentences
@@ -173,8 +173,7 @@ def read_edits(arguments: str) -> list[Any]:
     return edits
 
 
-# Prompts
-# -------------------------------------------------------------------------------------------
+# Prompts ------------------------------------------------------------------------------------------
 
 
 DREAM = "You are Dream"
@@ -212,8 +211,7 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
     return [Message("system", _ROLE), Message("user", "\n\n".join(parts))]
 
 
-# Making edits
-# --------------------------------------------------------------------------------------
+# Making edits -------------------------------------------------------------------------------------
 
 
 class Editing:
@@ -320,7 +318,7 @@ class Editing:
         new, old = self._line(edit["new"]), plain_fact(edit["old"])
         if new == old:
             raise UsageError("old and new are the same.")
-        line = find_statement(old, stated(entry.text)) or old
+        line = find_statement(old, current_statements(entry.text)) or old
         whole = None if entry.type == "decision" else with_value(line, old, new)
         kind = entry.type or "topic"
         fact = Fact(whole or new, kind, entry.title, replaces=line if whole else old)
@@ -339,7 +337,9 @@ class Editing:
     def _whole(self, line: str) -> list[str]:
         """Return the user's sentences for a line, or the line itself if a shown file has it."""
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
-        if self._spoken is None or is_said(line, [each for text in shown for each in stated(text)]):
+        if self._spoken is None or is_said(
+            line, [each for text in shown for each in current_statements(text)]
+        ):
             return [line]
         return [text for text, _ in self._spoken.whole(line)]
 
@@ -355,7 +355,7 @@ class Editing:
         if self._spoken is None or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
-        about = set(telling_terms(" ".join(stated(entry.text))))
+        about = set(telling_terms(" ".join(current_statements(entry.text))))
 
         def is_known(line: str) -> bool:
             words = set(telling_terms(line))

@@ -46,7 +46,7 @@ class Writer:
 
         def work(change: Change) -> tuple[Suggestion, ...]:
             self._services.library.refresh()
-            now = copy.again(careful=copy.careful)
+            now = copy.replay(careful=copy.careful)
             suggestions = tuple(
                 _suggestion(wish, proposal) for wish, proposal in now.propose(self._inbox, origin)
             )
@@ -129,8 +129,7 @@ def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:
     return f"Dream read archive {entries}: {'; '.join(details) or 'nothing had to change'}."
 
 
-# Earlier runs
-# --------------------------------------------------------------------------------------
+# Earlier runs -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

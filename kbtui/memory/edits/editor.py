@@ -1,4 +1,4 @@
-"""The edit engine's front: copies of the files to work on, and what a tool asks for, done."""
+"""The facade of the edit engine: opens working copies, and performs the edits of tools."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ from kbtui.workspace.layout import Workspace
 class Edited:
     """The outcome of an edit.
 
-    `path` is the file under the name that it has now, `former` under the one that it had; `commit`
-    what was written, if anything; `waits` the change that a person must decide on, and `why` they
-    must.
+    `path` is the file's name now and `former` its previous name; `commit` is what was written, if
+    anything; `waits` is the change that a person must decide on, and `why`.
     """
 
     path: str
@@ -46,14 +45,14 @@ class Edited:
 
 @dataclass(eq=False)
 class Editor:
-    """Edits entries, MEMORY.md and the day's notes; `inbox` has what waits."""
+    """Edits entries, MEMORY.md and daily notes; proposals go to `inbox`."""
 
     workspace: Workspace
     services: EditServices
     inbox: Inbox
 
     def open(self, author: Author) -> WorkingCopy:
-        """A working copy of the files as they are now."""
+        """Return a working copy of the files as they are now."""
         self.services.library.refresh()
         return WorkingCopy(self.services, author)
 
@@ -66,15 +65,16 @@ class Editor:
         *,
         reviewed: bool = False,
     ) -> Edited:
-        """Do what was asked for by a tool, in one commit, if a person needn't decide on it.
+        """Perform a tool's operation as one commit, unless a person must decide on it.
 
-        What waits isn't in the inbox yet; it is worked out as if all that the author has proposed
-        before, from the same `origin`, were accepted. `reviewed`: a person decides on all of it.
+        A change that waits isn't in the inbox yet; it is computed as if everything that the author
+        proposed before, from the same `origin`, were accepted. `reviewed`: a person decides on all
+        of it.
 
         Raises:
-            NotFoundError: what is to be changed isn't there.
-            UsageError: it can't be done, or must not.
-            ConflictError: the files kept changing; nothing is written. Else as `committed`.
+            NotFoundError: The file to change isn't there.
+            UsageError: It can't be done, or is forbidden.
+            ConflictError: The files kept changing; nothing is written. Otherwise as `committed`.
         """
         history, waiting = self.services.history, self.inbox.proposed_by(author.actor, origin)
         why = ""

@@ -1,4 +1,4 @@
-"""Numbers, times and dates in a text, made comparable: 1,100 and 1100, 3pm and 15:00."""
+"""Numbers, times and dates in a text, normalised for comparison: 1,100 and 1100, 3pm and 15:00."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _DIGITS = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GROUPED = re.compile(r"\d{1,3}([.,'\u2019\u00a0\u202f])\d{3}(?:\1\d{3})*")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
-_NEAR = 2  # words between a day and its month
+_MAX_DISTANCE = 2  # words between a day and its month
 _NOON = 12
 _WEEK = 7
 _LONGEST_MONTH = 31
-_ENDING = 2  # letters, as of 7th
-_LEAST_LETTERS = 4  # of a word of the calendar without a capital
+_MAX_SUFFIX = 2  # letters, as in 7th
+_MIN_LETTERS = 4  # of a calendar word without a capital
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number as it stands in a text: how it can be read, and the sign of its unit, if any."""
+    """A number in a text: its possible readings, and the sign of its unit, if any."""
 
     text: str
     readings: frozenset[str]
@@ -45,28 +45,28 @@ class Figure:
 
 
 class Day(NamedTuple):
-    """A day as far as it is said."""
+    """A day, as far as it is given."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None
 
-    def means(self, other: date) -> bool:
-        """True if it may be this day."""
+    def matches(self, other: date) -> bool:
+        """Return whether it may be this date."""
         its = (other.year, other.month, other.day, other.weekday())
         return all(own in (None, each) for own, each in zip(self, its, strict=True))
 
 
 class Dated(NamedTuple):
-    """A date as it stands in a text, and how it can be read."""
+    """A date in a text, and its possible readings."""
 
     text: str
     readings: tuple[Day, ...]
 
 
 def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
-    """All numbers and dates of a text; what is part of a date is no number besides."""
+    """Return all numbers and dates of a text; parts of a date aren't numbers too."""
     return _figures_and_dates(text) if len(text) < LONG else _figures_and_dates.__wrapped__(text)
 
 
@@ -93,7 +93,7 @@ def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]
 
 
 def days_meant(text: str, said: date) -> set[date]:
-    """The days that a text of this day may mean."""
+    """Return the dates that a text written on the day `said` may mean."""
     dates = (*_dates(text)[0], *_dates(absolute_dates(text, said))[0])
     readings = [*(each.readings for each in dates), *map(_numeric, _NUMERIC.finditer(text))]
     readings += ((Day(day=int(match[1])),) for match in _ORDINAL.finditer(text))
@@ -108,7 +108,7 @@ def _days(meant: Day, said: date) -> Iterator[date]:
                 yield date(year, meant.month, meant.day)
     elif meant.month is None:
         reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
-        yield from filter(meant.means, (said + timedelta(n) for n in range(-reach, reach + 1)))
+        yield from filter(meant.matches, (said + timedelta(n) for n in range(-reach, reach + 1)))
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:
@@ -116,7 +116,7 @@ def _clock(hour: int, minute: str) -> frozenset[str]:
 
 
 def _read(text: str, unit: str) -> Iterator[Figure]:
-    """A number; what only holds several, such as 2-3 or 24/7, gives each of them."""
+    """Yield the number, or each one of several joined ones, such as 2-3 or 24/7."""
     bare = text.strip("'\u2019")
     if bare[0].isalpha():
         yield Figure(text, frozenset({bare.casefold()}))  # a name with a number in it
@@ -134,7 +134,7 @@ def _read(text: str, unit: str) -> Iterator[Figure]:
 
 
 def _unit(text: str, start: int, end: int) -> str:
-    """The sign beside a number: of a currency, or of per cent."""
+    """Return the sign next to a number: of a currency, or a percent sign."""
     around = (text[:start].rstrip()[-1:], text[end:].lstrip()[:1])
     return next((each for each in around if _is_unit(each)), "")
 
@@ -143,9 +143,9 @@ def _is_unit(char: str) -> bool:
     return char == "%" or (bool(char) and unicodedata.category(char) == "Sc")
 
 
-@lru_cache(maxsize=512)  # a line is asked for its figures, its dates and the days it means in turn
+@lru_cache(maxsize=512)  # a line's figures, dates and days are asked for in turn
 def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
-    """The dates of a text, and the text with blanks in their place."""
+    """Return the dates of a text, and the text with the dates blanked out."""
     found: list[Dated] = []
     for read in (_iso_dates, _dates_with_year, _named_dates):
         dated, text = read(text)
@@ -167,7 +167,7 @@ def _dates_with_year(text: str) -> tuple[list[Dated], str]:
         readings = _numeric(match)
         if match[4] and readings:
             found.append(Dated(match[0], readings))
-            text = _without(text, match.start(), match.end())
+            text = _blank_span(text, match.start(), match.end())
     return found, text
 
 
@@ -179,28 +179,28 @@ def _named_dates(text: str) -> tuple[list[Dated], str]:
         if token.word not in weekdays and token.word not in months:
             continue
         shown = text[token.start : token.end]
-        if not (shown[0].isupper() or len(shown) >= _LEAST_LETTERS):
+        if not (shown[0].isupper() or len(shown) >= _MIN_LETTERS):
             continue
         named = Day(month=months.get(token.word), weekday=weekdays.get(token.word))
         if named.month is not None:
             near = _day_beside(words, number)
-            year = _year_behind(words, number)
+            year = _year_after(words, number)
             named = named._replace(
                 month=named.month + 1,
                 day=_number(near.word) if near else None,
                 year=int(year.word) if year else None,
             )
             for each in filter(None, (near, year)):
-                text = _without(text, each.start, each.end)
+                text = _blank_span(text, each.start, each.end)
         found.append(Dated(text[token.start : token.end], (named,)))
     return found, text
 
 
 def _numeric(match: re.Match[str]) -> tuple[Day, ...]:
-    """What a date in numbers may mean: day and month stand in either order."""
+    """Return the readings of a numeric date, with day and month in either order."""
     first, second = int(match[1]), int(match[3])
     year = int(match[4]) if match[4] else None
-    if year is not None and len(match[4]) == 2:  # its last digits
+    if year is not None and len(match[4]) == 2:  # a two-digit year
         year += 2000
     return tuple(
         Day(year, month, day)
@@ -210,27 +210,29 @@ def _numeric(match: re.Match[str]) -> tuple[Day, ...]:
 
 
 def _day_beside(words: list[Token], month: int) -> Token | None:
-    """The nearest number beside a month's name that can be a day of it."""
+    """Return the number nearest to a month's name that can be its day."""
     near = [
         (abs(place - month), place)
-        for place in range(max(0, month - _NEAR), min(len(words), month + _NEAR + 1))
+        for place in range(
+            max(0, month - _MAX_DISTANCE), min(len(words), month + _MAX_DISTANCE + 1)
+        )
         if 1 <= _number(words[place].word) <= _LONGEST_MONTH
     ]
     return words[min(near)[1]] if near else None
 
 
-def _year_behind(words: list[Token], month: int) -> Token | None:
-    """The year that stands soon behind a month's name."""
-    later = words[month + 1 : month + _NEAR + 2]
+def _year_after(words: list[Token], month: int) -> Token | None:
+    """Return the year closely following a month's name."""
+    later = words[month + 1 : month + _MAX_DISTANCE + 2]
     return next((each for each in later if _YEAR.fullmatch(each.word)), None)
 
 
 def _number(word: str) -> int:
     digits = _DIGITS.match(word)
-    return int(digits[0]) if digits and len(word) - len(digits[0]) <= _ENDING else 0
+    return int(digits[0]) if digits and len(word) - len(digits[0]) <= _MAX_SUFFIX else 0
 
 
-def _without(text: str, start: int, end: int) -> str:
+def _blank_span(text: str, start: int, end: int) -> str:
     return text[:start] + " " * (end - start) + text[end:]
 
 

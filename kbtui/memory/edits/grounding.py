@@ -1,7 +1,7 @@
-"""Grounded: whether a line can come from what it is said to come from, told without a model.
+"""Grounding: whether a line can come from its claimed sources, decided without a model.
 
-Every number, date, proper name and address in it must stand there, and most of its other telling
-words, by their stems. So a paraphrase passes, and what was made up doesn't.
+Every number, date, proper name and address in the line must be in the sources, and so must most of
+its other content words, by their stems. A paraphrase passes, an invention doesn't.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, swapped
+from kbtui.memory.edits.sentences import Sentence, swapped_number
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.language import (
@@ -34,13 +34,13 @@ from kbtui.search.index import analyser
 _SHARE = 0.6
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
-_LONGEST_AGREEMENT = 6  # words
-_FEW = 3  # telling words that say when
+_MAX_AGREEMENT = 6  # in words
+_MAX_EXTRA = 3  # content words that say when
 _ADDRESS = re.compile(r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 class Spoken(Protocol):
-    """A message, as far as it matters here."""
+    """A message, as far as grounding needs it."""
 
     @property
     def role(self) -> str:
@@ -48,19 +48,19 @@ class Spoken(Protocol):
 
     @property
     def content(self) -> str:
-        """What is said."""
+        """The text."""
 
     @property
     def time(self) -> datetime:
-        """When it is said."""
+        """The time of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What lines may be built from: `terms` of what was said, `asked` of what that answered.
+    """What lines may be built from: `terms` of what was said, `asked` of the questions answered.
 
-    What was only asked says what a line may be about: it is no name or number of it, and no sign
-    that it was said.
+    What was only asked may be the topic of a line, but neither supports its names and numbers nor
+    counts as said.
     """
 
     terms: frozenset[str] = frozenset()
@@ -80,9 +80,9 @@ class Ground:
         *,
         may_ask: bool = False,
     ) -> Ground:
-        """That of texts, each with the day on which it was said, as far as days matter.
+        """Build the ground of texts, each with the day it was said on, if known.
 
-        With `may_ask` nothing comes from what they only ask.
+        With `may_ask`, sentences that only ask something don't support statements.
         """
         terms: set[str] = set()
         units: dict[str, set[str]] = {}
@@ -94,7 +94,7 @@ class Ground:
         for day, text in said:
             if day is not None:
                 said_on.add(day)
-            if not text:  # of a call, or of who isn't listened to
+            if not text:  # of a tool call, or of a speaker who doesn't count
                 continue
             sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_of(text))
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
@@ -109,7 +109,7 @@ class Ground:
         about: set[str] = set()
         for text in asked:
             about.update(analyser.terms(text))
-            names.read(text)  # what has no capital there is no name
+            names.read(text)  # words without a capital there aren't names
         known = {reading: frozenset(signs) for reading, signs in units.items()}
         return cls(
             frozenset(terms),
@@ -123,7 +123,7 @@ class Ground:
         )
 
     def __or__(self, other: Ground) -> Ground:
-        """Both together."""
+        """Return the union of both."""
         units = {
             reading: self.units.get(reading, frozenset()) | other.units.get(reading, frozenset())
             for reading in self.units.keys() | other.units.keys()
@@ -140,24 +140,24 @@ class Ground:
         )
 
     def lacks(self, line: str, known: Ground | None = None) -> str:
-        """What of a line doesn't stand in it; empty: the line is grounded.
+        """Return the part of a line that isn't grounded, or "" if all of it is.
 
-        What is `known` besides, such as whom the line is about, or what it replaces, may stand in
-        it and is no sign that the rest was said.
+        What is `known` besides, such as the subject of the line or what it replaces, may appear in
+        it, but is no sign that the rest was said.
         """
         known = known or Ground()
         figures, dates = figures_and_dates(line)
         return (
-            self._unheard_figure(Sentence.of(line), figures, dates, known)
-            or self._unheard_name(line, figures, known)
-            or self._unheard_words(line, dates, known, is_about=bool(figures or dates))
-            or self._misread(line, known)
+            self._ungrounded_figure(Sentence.of(line), figures, dates, known)
+            or self._ungrounded_name(line, figures, known)
+            or self._ungrounded_words(line, dates, known, is_about=bool(figures or dates))
+            or self._misquoted(line, known)
         )
 
-    def _unheard_figure(
+    def _ungrounded_figure(
         self, told: Sentence, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
     ) -> str:
-        """The first number or date that stands nowhere."""
+        """Return the first number or date that isn't in the sources."""
         for figure in figures:
             is_said = self.has_figure(figure) or known.has_figure(figure)
             if not (is_said or self._is_year_meant(figure, told)):
@@ -167,101 +167,101 @@ class Ground:
                 return dated.text
         return ""
 
-    def _unheard_name(self, line: str, figures: Sequence[Figure], known: Ground) -> str:
-        """The first name or address of which a word stands nowhere."""
+    def _ungrounded_name(self, line: str, figures: Sequence[Figure], known: Ground) -> str:
+        """Return the first name or address with a word that isn't in the sources."""
         terms = self.terms | known.terms | stems_of("self")
         compounds = language_of(line).nouns_have_capitals
         numbers = (each.text for each in figures if _has_digit(each.text))
         rest = reduce(lambda text, number: text.replace(number, " "), numbers, line)
-        for name in [*self.names.names_in(rest), *_marked(rest)]:
+        for name in [*self.names.names_in(rest), *_names_by_form(rest)]:
             words = [analyser.terms_of(name[token.start : token.end]) for token in tokens(name)]
-            if not all(any(_stands(term, terms, compounds) for term in word) for word in words):
+            if not all(any(_occurs(term, terms, compounds) for term in word) for word in words):
                 return name
         return ""
 
-    def _unheard_words(
+    def _ungrounded_words(
         self, line: str, dates: Sequence[Dated], known: Ground, *, is_about: bool
     ) -> str:
-        """The stems that weren't said, where too few of a line's were."""
+        """Return the stems that weren't said, if too few of the line's stems were."""
         calendar = analyser.terms(" ".join(each.text for each in dates))
-        stems = _countable(line, known.terms | stems_of("self") | frozenset(calendar))
+        stems = _required_stems(line, known.terms | stems_of("self") | frozenset(calendar))
         compounds = language_of(line).nouns_have_capitals
-        said = {each for each in stems if _stands(each, self.terms, compounds)}
+        said = {each for each in stems if _occurs(each, self.terms, compounds)}
         lacking = [each for each in stems if each not in said | self.asked]
         is_said = len(said) >= round(_SHARE * (len(said) + len(lacking)))
         return "" if is_said and (said or is_about) else " ".join(lacking or stems)
 
-    def _misread(self, line: str, known: Ground) -> str:
-        """What a line or a part of it says otherwise than the sentences nearest to it."""
+    def _misquoted(self, line: str, known: Ground) -> str:
+        """Return what a line, or a part of it, states differently from the closest sentences."""
         whole, *parts = Sentence.of(line).parts()
         found = (
-            self._misread_as(each, known, is_part=is_part)
+            self._misquoted_as(each, known, is_part=is_part)
             for is_part, of in ((False, [whole]), (True, parts))
             for each in of
         )
         return next(filter(None, found), "")
 
-    def _misread_as(self, told: Sentence, known: Ground, *, is_part: bool) -> str:
+    def _misquoted_as(self, told: Sentence, known: Ground, *, is_part: bool) -> str:
         near = self._nearest(told)
         if not near or told.stems <= known.terms:
             return ""
-        if number := swapped(near, told):
+        if number := swapped_number(near, told):
             return number
-        turned = [*map(told.turned, near)]
-        if all(turned) and not is_part:  # without the "no" before its comma a part says otherwise
-            return " ".join(sorted(turned[0]))
+        contradictions = [*map(told.contradictions, near)]
+        if all(contradictions) and not is_part:  # without the "no" before its comma, a part differs
+            return " ".join(sorted(contradictions[0]))
         asking = [each.asks for each in near]
         if all(asking) and not self._answers(told, is_part=is_part):
             return " ".join(sorted(told.stems & near[0].stems))
-        return "" if any(asking) else self._displacing(told, near, known)
+        return "" if any(asking) else self._displacing_name(told, near, known)
 
     def _nearest(self, told: Sentence) -> list[Sentence]:
-        """The sentences that share most stems with one, if any do."""
+        """Return the sentences that share the most stems with one, if any do."""
         shared = [(len(told.stems & each.stems), each) for each in self.sentences]
         most = max((count for count, _ in shared), default=0)
         return [each for count, each in shared if most and count == most]
 
     def _answers(self, told: Sentence, *, is_part: bool) -> bool:
-        """True if it tells what some sentence says, which may answer a question: "It's blue.".
+        """Return whether it covers a statement, which may answer a question: "It's blue.".
 
-        Of a part of a line, as of a list, something of it is enough.
+        For a part of a line, such as an item of a list, a shared stem is enough.
         """
         return any(
-            told.stems & each.stems if is_part else told.tells(each)
+            told.stems & each.stems if is_part else told.covers(each)
             for each in self.sentences
             if not each.asks
         )
 
-    def _displacing(self, told: Sentence, near: list[Sentence], known: Ground) -> str:
-        """A name where what is nearest names somebody else, or who speaks.
+    def _displacing_name(self, told: Sentence, near: list[Sentence], known: Ground) -> str:
+        """Return a name where the closest sentences name somebody else, or the speaker.
 
-        It may come from another message that the line tells as well ("No, Anna does."), or that may
-        say what is true now; and who corrects a line knows what it said.
+        Allowed are names from another message that the line covers as well ("No, Anna does."), or
+        that may state what is true now; a correction may also have the names of the old line.
         """
-        names = [*self.names.names_in(told.text), *_marked(told.text)]
+        names = [*self.names.names_in(told.text), *_names_by_form(told.text)]
         within = " ".join({each.within for each in near} if names else ())  # it may be long
         terms = frozenset(analyser.terms(within)) | known.terms
         for name in names:
             stems = frozenset(analyser.terms(name))
-            is_told = stems <= terms or self._tells_elsewhere(told, stems)
+            is_told = stems <= terms or self._covers_another(told, stems)
             if not is_told and self._is_in_place_of(stems, told, near, known):
                 return name
         return ""
 
-    def _tells_elsewhere(self, told: Sentence, name: frozenset[str]) -> bool:
-        """True if a line tells another sentence as well, which has a name."""
-        return any(name & each.stems and told.tells(each, name) for each in self.sentences)
+    def _covers_another(self, told: Sentence, name: frozenset[str]) -> bool:
+        """Return whether a line also covers another sentence with the name."""
+        return any(name & each.stems and told.covers(each, name) for each in self.sentences)
 
     def _is_in_place_of(
         self, name: frozenset[str], told: Sentence, near: list[Sentence], known: Ground
     ) -> bool:
-        """True if each of some sentences names another where a line has this name."""
+        """Return whether every close sentence has another name in its place."""
         return not any(each.stems <= known.terms for each in near) and all(
             self._names_another(each, name, told) for each in near
         )
 
     def _names_another(self, said: Sentence, name: frozenset[str], told: Sentence) -> bool:
-        """True if a sentence names who speaks, or what was said last, where a line has a name."""
+        """Return whether a sentence has the speaker, or an older name, in place of a name."""
         displaced = said.displaced_by(name, told)
         names = frozenset(analyser.terms(" ".join(self.names.names_in(said.text))))
         later = self.sentences[self.sentences.index(said) + 1 :]
@@ -269,7 +269,7 @@ class Ground:
         return any(not word or (word in names and not is_news) for word in displaced)
 
     def has_figure(self, figure: Figure) -> bool:
-        """True if a number stands in it, with the same unit or without one."""
+        """Return whether a number is in the sources, with the same unit or without one."""
         for reading in figure.readings:
             units = self.units.get(reading)
             if units is not None and (not figure.unit or "" in units or figure.unit in units):
@@ -278,9 +278,9 @@ class Ground:
         return bool(figure.readings & years)
 
     def _is_year_meant(self, figure: Figure, told: Sentence) -> bool:
-        """True of the year before or after what was said, where *last year* or *next* was said.
+        """Return whether a figure is a year that *last year* or *next year* meant.
 
-        Of that sentence the line tells all but a few words.
+        The line must consist of that sentence but for a few words.
         """
         meant = [
             of_all(name)
@@ -289,27 +289,27 @@ class Ground:
         ]
         return any(
             each.stems & told.stems
-            and len(each.stems - told.stems) <= _FEW
+            and len(each.stems - told.stems) <= _MAX_EXTRA
             and any(holds(each.text, phrases) for phrases in meant)
             for each in (self.sentences if meant else ())
             if not each.asks
         )
 
     def has_date(self, dated: Dated) -> bool:
-        """True if a date stands in it, is meant by what was said, or is when it was said."""
+        """Return whether a date is in the sources, is meant by them, or is when they were said."""
         if not self.dates.isdisjoint(dated.readings):
             return True
         is_word = all(each.day is None and each.year is None for each in dated.readings)
         days = self.days if is_word else self.days | self.said_on
-        if any(reading.means(day) for reading in dated.readings for day in days):
+        if any(reading.matches(day) for reading in dated.readings for day in days):
             return True
         return is_word and any(term in self.terms for term in analyser.terms_of(dated.text))
 
 
 def ground_of(messages: Iterable[Spoken], *, may_ask: bool = True) -> Ground:
-    """What the user said in a conversation, with what they agreed to and the questions answered.
+    """Return the ground of the user's words, what they agreed to, and the questions answered.
 
-    With `may_ask` what they only ask for is none of it; who does what they ask goes without.
+    With `may_ask`, what they only ask for doesn't count; whoever fulfils the request omits it.
     """
     said: list[tuple[date | None, str]] = []
     asked: list[str] = []
@@ -329,9 +329,9 @@ def ground_of(messages: Iterable[Spoken], *, may_ask: bool = True) -> Ground:
 
 
 def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) -> int | None:
-    """The number of the message that says a line: the given one, if it shares a stem with it.
+    """Return the id of the message that states a line: `number`, if it shares a stem with it.
 
-    Else the one that shares most; None: none of `messages`, numbers and texts, does.
+    Otherwise the one of `messages` (ids and texts) that shares the most, or None.
     """
     stems = set(telling_terms(line))
     shared = {each: len(stems & set(analyser.terms(text))) for each, text in messages}
@@ -343,11 +343,11 @@ def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) 
 
 def _agrees(text: str) -> bool:
     rest = begins(text, of_all("agree"))
-    return rest is not None and len(tokens(rest)) < _LONGEST_AGREEMENT
+    return rest is not None and len(tokens(rest)) < _MAX_AGREEMENT
 
 
-def _marked(line: str) -> list[str]:
-    """What its form marks as a name wherever it stands: IBM, GitHub, an address."""
+def _names_by_form(line: str) -> list[str]:
+    """Return words that are names by their form anywhere: IBM, GitHub, an address."""
     words = [line[token.start : token.end] for token in tokens(line)]
     mixed = [word for word in words if any(map(str.isupper, word[1:]))]
     return [*_ADDRESS.findall(line), *mixed]
@@ -357,13 +357,13 @@ def _has_digit(term: str) -> bool:
     return any(map(str.isdigit, term))
 
 
-def _countable(line: str, free: frozenset[str]) -> list[str]:
-    """The stems of a line that must have been said: no numbers, which are looked at themselves."""
+def _required_stems(line: str, free: frozenset[str]) -> list[str]:
+    """Return the stems of a line that must have been said; numbers are checked separately."""
     return [each for each in telling_terms(line) if not (each in free or _has_digit(each))]
 
 
-def _stands(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language
-    """True if a term is one of some terms, or where words are compounded shares a part with one."""
+def _occurs(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language
+    """Return whether a term occurs or, in compounding languages, shares a part with another."""
     if term in terms:
         return True
     return compounds and any(

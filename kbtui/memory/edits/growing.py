@@ -1,8 +1,7 @@
-"""Puts facts into an entry: a new one written, a known one grown, never rewritten.
+"""Writes facts into an entry: a new one is rendered, a known one extended, never rewritten.
 
-A known entry gets the statements that it doesn't make yet, where they belong; a value that
-changed is changed in its place, and an ``## Evolution`` section says since when. Everything else
-stays byte for byte.
+A known entry gets the statements that it lacks, where they belong. A changed value is replaced in
+place, and an ``## Evolution`` section records since when. Everything else stays byte for byte.
 """
 
 from __future__ import annotations
@@ -41,23 +40,33 @@ WORDING = "before until then replaced by replaces"
 _PAST = EVOLUTION.casefold()
 STRICT = 1.0
 LOOSE = 0.6
-_OURS = frozenset(
+_MANAGED_KEYS = frozenset(
     {"type", "created", "updated", "title", "summary", "description", "aliases", "alias"}
 )
-_NOTHING: tuple[Any, ...] = (None, "", [])
+_EMPTY: tuple[Any, ...] = (None, "", [])
 _LISTS = ("tags", "related", "sources")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 _LEAST_SHARE = 0.6
 _FEW_WORDS = 3
-# Where statements without a heading of their own belong.
-_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": EVOLUTION}
-_FIRST_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": "Decision"}
+# The headings for statements without one of their own.
+_DEFAULT_HEADING = {
+    "person": "Notes",
+    "project": "Notes",
+    "reference": "Notes",
+    "decision": EVOLUTION,
+}
+_FIRST_HEADING = {
+    "person": "Notes",
+    "project": "Notes",
+    "reference": "Notes",
+    "decision": "Decision",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class BodyItem:
-    """One statement of a body: a bullet, a paragraph, or a block that stays as it is."""
+    """A statement of a body: a bullet, a paragraph, or a block that is kept verbatim."""
 
     heading: str
     text: str
@@ -65,9 +74,9 @@ class BodyItem:
 
 
 def new_entry(fact: Fact, front: Front, related: Sequence[str]) -> str:
-    """Write a new entry, in the template of its type."""
+    """Render a new entry, using the template of its type."""
     body = fact.text
-    home = _FIRST_HOME.get(fact.kind)
+    home = _FIRST_HEADING.get(fact.kind)
     sections: Mapping[str, str] | str = body
     if _SECTION.search(body):
         sections = _by_heading(body)
@@ -97,55 +106,55 @@ def grown_entry(
     head: bool = True,
     likeness: float = STRICT,
 ) -> str:
-    """Add to a known entry what a fact, which may be several statements, says beyond it.
+    """Extend a known entry with what a fact, which may be several statements, adds to it.
 
     Args:
         text: The whole entry.
-        fact: What is known of its subject.
-        day: When that was said.
-        related: Names of entries to link, all of which exist.
-        add: Add what it doesn't say.
-        correct: Change values that are no longer true in their place.
+        fact: What is known about its subject.
+        day: The day that was said.
+        related: Names of existing entries to link.
+        add: Add statements that it lacks.
+        correct: Replace values that are no longer true.
         head: Add tags and links to the frontmatter.
-        likeness: What share of a statement's words, in their order, must stand in one of the
-            entry's for it to count as known.
+        likeness: The share of a statement's words that must appear, in order, in one of the entry's
+            for it to count as known.
     """
-    above, body = _parted(text)
+    above, body = _split_body(text)
     for item in _items(fact.text):
-        place = None if item.is_block else _line_of(body, item.text)
+        place = None if item.is_block else _line_with_key(body, item.text)
         if place is not None:
             body = _with_value(body, place, item.text, day) if correct else body
         elif add and not _has(body, item, likeness):
-            body = _added(body, item, fact.kind, day)
+            body = _with_statement(body, item, fact.kind, day)
     grown = above + body
     if not head:
         return grown
-    return _with_head(grown, _head_changes(grown, fact, related, correct=correct))
+    return _with_front(grown, _front_changes(grown, fact, related, correct=correct))
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """What stands above the body of an entry, and the body."""
+def _split_body(text: str) -> tuple[str, str]:
+    """Split an entry into what precedes its body, and the body."""
     body = body_of(text)
     return text[: len(text) - len(body)], body
 
 
 def is_said(statement: str, known: Sequence[str], likeness: float = STRICT) -> bool:
-    """True if one of the `known` statements says a statement already."""
+    """Return whether one of the `known` statements says the same."""
     words = normalise(statement).split()
-    return any(_within(words, normalise(other).split(), likeness) for other in known)
+    return any(_contains_words(words, normalise(other).split(), likeness) for other in known)
 
 
-def _within(words: list[str], other: list[str], likeness: float) -> bool:
-    """True if `words` stand in `other` in their order, all numbers and negations included."""
-    telling = {word for word in words if any(char.isdigit() for char in word)}
+def _contains_words(words: list[str], other: list[str], likeness: float) -> bool:
+    """Return whether `other` has the `words` in order, with all numbers and the same denials."""
+    content_words = {word for word in words if any(char.isdigit() for char in word)}
     denials = of_all("deny").words
-    if not words or telling - set(other) or (denials & set(words)) != (denials & set(other)):
+    if not words or content_words - set(other) or (denials & set(words)) != (denials & set(other)):
         return False
-    return _common(words, other) >= likeness * len(words)
+    return _common_length(words, other) >= likeness * len(words)
 
 
-def _common(words: list[str], other: list[str]) -> int:
-    """The length of the longest common subsequence."""
+def _common_length(words: list[str], other: list[str]) -> int:
+    """Return the length of the longest common subsequence."""
     row = [0] * (len(other) + 1)
     for word in words:
         above = row
@@ -163,7 +172,7 @@ def _has(body: str, item: BodyItem, likeness: float) -> bool:
 
 
 def _with_value(body: str, place: int, statement: str, day: date) -> str:
-    """Change the value of the line at `place` to that of a ``key: value`` statement."""
+    """Replace the value in the line at `place` with that of a ``key: value`` statement."""
     lines = body.splitlines(keepends=True)
     key, value = key_and_value(statement)
     _, before = key_and_value(plain_fact(lines[place]))
@@ -173,15 +182,15 @@ def _with_value(body: str, place: int, statement: str, day: date) -> str:
     start = lines[place].rindex(before)
     lines[place] = lines[place][:start] + after + lines[place][start + len(before) :]
     changed = "".join(lines)
-    if after != value:  # a list has grown; nothing is over that was true
+    if after != value:  # a list has grown; nothing that was true has ended
         return changed
     note = f"- {day.isoformat()}: {key}: {value} (before: {before})"
     return append_to_section(changed, EVOLUTION, note)
 
 
 def changed_value(text: str, statement: str) -> tuple[str, str] | None:
-    """The one line that gives another value to the name in a statement, and what it becomes."""
-    place = _line_of(text, statement)
+    """Return the only line with another value for a statement's key, and its new text."""
+    place = _line_with_key(text, statement)
     if place is None:
         return None
     line = plain_fact(text.splitlines()[place])
@@ -191,10 +200,10 @@ def changed_value(text: str, statement: str) -> tuple[str, str] | None:
 
 
 def _new_value(before: str, value: str) -> str:
-    """The value that holds now: lists grow, everything else is replaced."""
+    """Return the current value: lists are extended, everything else is replaced."""
     if normalise(before) == normalise(value):
         return before
-    old, new = _listed(before), _listed(value)
+    old, new = _split_list(before), _split_list(value)
     if len(old) == 1 and len(new) == 1:
         return value
     known = {normalise(each) for each in old}
@@ -202,26 +211,26 @@ def _new_value(before: str, value: str) -> str:
     return ", ".join([before, *fresh])
 
 
-def _listed(value: str) -> list[str]:
+def _split_list(value: str) -> list[str]:
     parts = re.split(r",[ \t]+(?:and[ \t]+)?|[ \t]+and[ \t]+", value.rstrip("."))
     return [part.strip() for part in parts if part.strip()]
 
 
-def _line_of(body: str, statement: str) -> int | None:
-    """The one line that gives a value to the key of a ``key: value`` statement."""
+def _line_with_key(body: str, statement: str) -> int | None:
+    """Return the only line that has a value for the key of a ``key: value`` statement."""
     wanted, value = key_and_value(statement)
     if not value:
         return None
     found = []
-    for place, _, line in _current(body.splitlines()):
+    for place, _, line in _current_lines(body.splitlines()):
         key, value = key_and_value(plain_fact(line))
         if value and normalise(key) == normalise(wanted):
             found.append(place)
     return found[0] if len(found) == 1 else None
 
 
-def _current(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """The lines that tell of now, not under Evolution: each with its place and its heading."""
+def _current_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the lines outside of Evolution, each with its index and heading."""
     heading = ""
     for place, line in enumerate(lines):
         if title := heading_of(line):
@@ -231,25 +240,25 @@ def _current(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def key_and_value(statement: str) -> tuple[str, str]:
-    """Read ``Favorite color: blue``; of what isn't written so the value is empty."""
+    """Split ``Favorite color: blue``; the value is empty if the statement has another form."""
     match = _KEYED.match(statement)
     return (match["key"], match["value"].strip()) if match else (statement, "")
 
 
-def _added(body: str, item: BodyItem, type_: str, day: date) -> str:
-    """Put a statement where it belongs; what stands there already stays above it."""
+def _with_statement(body: str, item: BodyItem, type_: str, day: date) -> str:
+    """Add a statement where it belongs, below existing text."""
     line = item.text if item.is_block else f"- {item.text}"
     heading = item.heading
     if type_ == "decision" and heading.casefold() in {"", "decision", EVOLUTION.casefold()}:
-        # What was decided stays as it was decided; what came later is dated.
+        # A decision stays as it was decided; later statements are dated.
         dated = line if item.is_block else f"- {day.isoformat()}: {item.text}"
         return append_to_section(body, EVOLUTION, dated)
-    heading = heading or _HOME.get(type_, "")
+    heading = heading or _DEFAULT_HEADING.get(type_, "")
     return append_to_section(body, heading, line, type_) if heading else _below_lead(body, line)
 
 
 def _below_lead(body: str, line: str) -> str:
-    """Add a line at the end of what stands above the first section."""
+    """Add a line at the end of the text before the first section."""
     section = _SECTION.search(body)
     end = section.start() if section else len(body)
     lead, rest = body[:end], body[end:]
@@ -262,7 +271,7 @@ def _below_lead(body: str, line: str) -> str:
 
 def _items(body: str) -> Iterator[BodyItem]:
     heading = ""
-    for (kind, _), group in groupby(_kinds(body.splitlines()), itemgetter(0)):
+    for (kind, _), group in groupby(_classified(body.splitlines()), itemgetter(0)):
         lines = [line for _, line in group]
         if kind == "heading":
             level, title = heading_of(lines[-1]) or (0, "")
@@ -275,11 +284,11 @@ def _items(body: str) -> Iterator[BodyItem]:
             yield from (BodyItem(heading, plain_fact(line)) for line in lines)
 
 
-def _kinds(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
-    """What each line is, and the number of its paragraph: lines of one kind belong together."""
+def _classified(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
+    """Yield each line with its kind and paragraph number; runs of a kind belong together."""
     paragraph = 0
     for line, is_code in fenced(lines):
-        paragraph += line.startswith("#")  # a tag that begins a line begins a paragraph
+        paragraph += line.startswith("#")  # a line starting with a tag starts a paragraph
         yield ("block" if is_code else _kind_of(line), paragraph), line
 
 
@@ -294,12 +303,12 @@ def _kind_of(line: str) -> str:
 
 
 def _by_heading(body: str) -> dict[str, str]:
-    """A body by its headings; what stands above the first one is under ``""``."""
+    """Split a body by its headings; text before the first is under ``""``."""
     parts: dict[str, list[str]] = {}
     heading = ""
     for line in body.splitlines():
         level, title = heading_of(line) or (0, "")
-        if level == 2:  # of sections
+        if level == 2:  # section level
             heading = title
             parts.setdefault(heading, [])
         else:
@@ -308,10 +317,10 @@ def _by_heading(body: str) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text.strip()}
 
 
-def _head_changes(
+def _front_changes(
     text: str, fact: Fact, related: Sequence[str], *, correct: bool
 ) -> dict[str, Any]:
-    """What the frontmatter doesn't say yet: tags, links, and a value that its summary names."""
+    """Return the frontmatter changes: new tags and links, and a corrected value in the summary."""
     values = frontmatter.parse(text).values
     if not values:
         return {}
@@ -319,15 +328,15 @@ def _head_changes(
     changes |= frontmatter.with_more(values, "related", related)
     summary = values.get("summary")
     if correct and isinstance(summary, str):
-        changes |= _corrected(summary, fact)
+        changes |= _corrected_summary(summary, fact)
     return changes
 
 
-def _corrected(summary: str, fact: Fact) -> dict[str, str]:
-    """A summary with the new value of what a fact corrects in it."""
+def _corrected_summary(summary: str, fact: Fact) -> dict[str, str]:
+    """Return the summary with a value that a fact corrects."""
     found = {}
     for item in _items(fact.text):
-        if _line_of(summary, item.text) is not None:
+        if _line_with_key(summary, item.text) is not None:
             key, before = key_and_value(summary.strip())
             value = _new_value(before, key_and_value(item.text)[1])
             if value != before:
@@ -335,41 +344,41 @@ def _corrected(summary: str, fact: Fact) -> dict[str, str]:
     return found
 
 
-def _with_head(text: str, changes: Mapping[str, Any]) -> str:
+def _with_front(text: str, changes: Mapping[str, Any]) -> str:
     try:
         return frontmatter.set_keys(text, changes) if changes else text
     except UnreadableError:
-        return text  # a form of YAML that can't be changed in place: it stays as it is
+        return text  # YAML that can't be changed in place is left alone
 
 
-# Two entries in one -------------------------------------------------------------------------------
+# Merging entries ----------------------------------------------------------------------------------
 
 
 def replace_body(entry: Entry, body: str) -> str:
-    """The text of an entry with another body."""
+    """Return the text of an entry with another body."""
     return entry.text.removesuffix(entry.body) + body
 
 
 def evolution_of(text: str) -> list[str]:
-    """The lines of an entry's Evolution section, in order."""
+    """Return the non-blank lines of an entry's Evolution section."""
     section = section_text(text, EVOLUTION) or ""
     return [line.rstrip() for line in section.splitlines() if line.strip()]
 
 
 def merged_head(entry: Entry, target: Entry) -> str:
-    """The text of `target` with what only the frontmatter of `entry` says."""
+    """Return the text of `target` with what only the frontmatter of `entry` has."""
     if not target.frontmatter:
         return target.text
     front = split_front(entry.text)
     lines: list[str] = []
     changes: dict[str, Any] = {}
-    for key, value in _of_its_own(entry, target):
-        if (joined := _joined(key, value, target)) is not None:
+    for key, value in _own_keys(entry, target):
+        if (joined := _joined_list(key, value, target)) is not None:
             changes |= joined
         elif key not in target.frontmatter:
             unit = front.units.get(key) if front else None
             lines += unit or [f"{key}: {value_text(value)}\n"]
-        elif target.frontmatter[key] in _NOTHING:
+        elif target.frontmatter[key] in _EMPTY:
             changes[key] = value
         else:
             both = f"{short_name(entry.path)} and {short_name(target.path)}"
@@ -382,15 +391,19 @@ def merged_head(entry: Entry, target: Entry) -> str:
     return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
 
 
-def _of_its_own(entry: Entry, target: Entry) -> Iterator[tuple[str, Any]]:
-    """What an entry's owner has its frontmatter say, and another's doesn't."""
+def _own_keys(entry: Entry, target: Entry) -> Iterator[tuple[str, Any]]:
+    """Yield the owner's keys in an entry's frontmatter that differ from another entry's."""
     for key, value in entry.frontmatter.items():
-        if key not in _OURS and value not in _NOTHING and value != target.frontmatter.get(key):
+        if (
+            key not in _MANAGED_KEYS
+            and value not in _EMPTY
+            and value != target.frontmatter.get(key)
+        ):
             yield key, value
 
 
-def _joined(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
-    """The change that adds the items of a list to those of `target`; None: one is no list."""
+def _joined_list(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
+    """Return the change that adds list items to `target`, or None if either isn't a list."""
     listed = "tags" if key == "tag" else key
     place, _ = frontmatter.items(target.frontmatter, listed)
     lists = _is_list(value) and _is_list(target.frontmatter.get(key))
@@ -403,7 +416,7 @@ def _joined(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
 
 
 def merged_body(text: str, other: str, target: Entry, day: date) -> str:
-    """The text of `target` with all that `other` says beyond it; nothing of either is lost."""
+    """Return the text of `target` with everything that `other` adds; nothing is lost."""
     body = body_of(other)
     rest = _without_evolution(body)
     fact = Fact(below_title(rest), target.type or "topic", target.title)
@@ -411,7 +424,7 @@ def merged_body(text: str, other: str, target: Entry, day: date) -> str:
     said = statements(grown)
     for statement in statements(other.removesuffix(body) + rest):
         if not is_said(statement, said):
-            # Both give a value to the same name, and who merges can't know which one holds.
+            # Both have a value for the same key, and a merge can't know which one holds.
             grown = append_to_section(grown, "Notes", f"- {statement}")
     known = evolution_of(grown)
     for line in evolution_of(body):
@@ -421,7 +434,7 @@ def merged_body(text: str, other: str, target: Entry, day: date) -> str:
 
 
 def former_names(old: Entry, new: Entry) -> list[str]:
-    """The names of an entry by which its successor isn't found."""
+    """Return the names of an entry that don't find its successor."""
     known = {fold(name) for name in (new.title, new.slug, *new.aliases)}
     names: dict[str, str] = {}
     for name in (old.title, old.slug, *old.aliases):
@@ -440,7 +453,7 @@ def _without_evolution(body: str) -> str:
 
 
 def below_title(body: str) -> str:
-    """A body without the heading that it begins with."""
+    """Strip the heading that a body starts with."""
     first, _, rest = body.lstrip().partition("\n")
     return rest if re.match(r"#[ \t]", first) else body
 
@@ -451,36 +464,36 @@ def _is_list(value: Any) -> bool:
     )
 
 
-def missing(old: str, texts: Iterable[str]) -> list[str]:
-    """What a text states and none of some other texts does."""
+def missing_statements(old: str, texts: Iterable[str]) -> list[str]:
+    """Return the statements of a text that none of the other texts makes."""
     said = [statement for text in texts for statement in statements(text)]
     return [statement for statement in statements(old) if not is_said(statement, said)]
 
 
-# What is no longer true ---------------------------------------------------------------------------
+# Outdated statements ------------------------------------------------------------------------------
 
 
-def stated(text: str) -> list[str]:
-    """What a document states now: not what its Evolution says of former times."""
+def current_statements(text: str) -> list[str]:
+    """Return the current statements of a document, without its Evolution."""
     items = (item for item in _items(body_of(text)) if item.heading.casefold() != _PAST)
     return [item.text for item in items if not item.is_block]
 
 
-def telling(text: str) -> list[str]:
-    """What tells what a statement is about: its stems, or its words where none of them does."""
+def content_words(text: str) -> list[str]:
+    """Return the stems that tell what a statement is about, or else its words."""
     return telling_terms(text) or normalise(text).split()
 
 
 def find_statement(wanted: str, known: Sequence[str]) -> str | None:
-    """The one statement that another, or a telling part of it, means; None: none, or several."""
-    words = set(telling(wanted))
+    """Return the one statement that another, or part of it, refers to; None if not unique."""
+    words = set(content_words(wanted))
     if not words:
         return None
     numbers = {word for word in words if any(char.isdigit() for char in word)}
     least = len(words) * (_LEAST_SHARE if len(words) >= _FEW_WORDS else 1.0)
 
     def likeness(statement: str) -> float:
-        said = set(telling(statement))
+        said = set(content_words(statement))
         shared = len(words & said)
         is_like = shared >= least and numbers <= said
         return shared / len(words) + shared / len(words | said) if is_like else 0.0
@@ -491,13 +504,13 @@ def find_statement(wanted: str, known: Sequence[str]) -> str | None:
 
 
 def sentence_of(line: str, wanted: str) -> str:
-    """The sentence of a line that a statement means; the whole line if none surely is."""
+    """Return the sentence of a line that a statement refers to, or the whole line."""
     parts = sentences(line)
     return (find_statement(wanted, parts) if len(parts) > 1 else None) or line
 
 
 def changed_words(old: str, new: str) -> tuple[str, str]:
-    """What differs between two statements that begin and end alike, e.g. Thursday and Friday."""
+    """Return the differing middle of two statements, e.g. Thursday and Friday."""
     was, now = old.rstrip(".!").split(), new.rstrip(".!").split()
     start = 0
     while start < min(len(was), len(now)) and was[start].casefold() == now[start].casefold():
@@ -512,10 +525,10 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
 
 
 def with_value(line: str, part: str, new: str) -> str | None:
-    """A line in which a statement gives another value, and nothing else changes.
+    """Return a line with only a value replaced by that of a statement.
 
-    `part` is what of the line the statement takes the place of. None: it can't be told what the
-    value is, or more than that would go.
+    `part` is the part of the line that the statement replaces. Return None if the value can't be
+    identified, or if more than it would be removed.
     """
     for old in (sentence_of(line, part), part):
         was, now = changed_words(old, new)
@@ -527,39 +540,39 @@ def with_value(line: str, part: str, new: str) -> str | None:
     return None
 
 
-def _place_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]:
-    """Under which heading a statement stands, and in which line; None: only in the Evolution."""
-    for number, heading, line in _current(lines):
+def _position_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]:
+    """Return the heading and the index of a statement's line; None if only in the Evolution."""
+    for number, heading, line in _current_lines(lines):
         if statement in plain_fact(line) and not heading_of(line):
             return heading, number
     return "", None
 
 
-def _ended_as(was: str, new: str) -> str:
-    """A statement with the full stop that another has."""
+def _with_full_stop(was: str, new: str) -> str:
+    """Give a statement the full stop that another has."""
     return f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
 
 
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:
-    """An entry in which a fact has taken the place of a statement.
+    """Return an entry in which a fact has replaced a statement.
 
-    The old one moves into the Evolution; what was decided stays as it was decided, unless the
-    whole line is what is replaced.
+    The old statement moves into the Evolution. A decision stays as it was decided, unless its whole
+    line is replaced.
     """
-    above, body = _parted(text)
+    above, body = _split_body(text)
     new = plain_fact(next(filter(str.strip, fact.text.splitlines()), ""))
     lines = body.splitlines(keepends=True)
-    heading, place = _place_of(lines, old)
+    heading, place = _position_of(lines, old)
     if place is None:
         return text
     is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)
     was = plain_fact(lines[place]) if is_whole else sentence_of(old, fact.replaces)
     if is_whole or not heading == fact.kind == "decision":
-        lines[place] = lines[place].replace(was, _ended_as(was, new), 1)
-    # A line that was said word for word stays so: the old one, and until when it held.
+        lines[place] = lines[place].replace(was, _with_full_stop(was, new), 1)
+    # A line stated verbatim stays verbatim: the old text, and until when it held.
     note = f", until then: {was}" if is_whole else f": {new.rstrip('.')} (before: {was})"
     grown = above + append_to_section("".join(lines), EVOLUTION, f"- {day.isoformat()}{note}")
     summary = frontmatter.parse(text).values.get("summary")
     if isinstance(summary, str) and find_statement(was, [summary]):
-        return _with_head(grown, {"summary": new})
+        return _with_front(grown, {"summary": new})
     return grown

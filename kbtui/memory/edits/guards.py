@@ -1,4 +1,4 @@
-"""The one chain of guards: what must not be written, and what must be left to a person."""
+"""The guards of every edit: what must not be written, and what is left to a person."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import plain_fact, statements
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
-from kbtui.memory.edits.growing import evolution_of, is_said, missing
+from kbtui.memory.edits.growing import evolution_of, is_said, missing_statements
 from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
 MAX_LOST = 0.25
-_LONGEST_LINE = 4_000
-_MOST_ADDED = 40_000
-_MOST_BY_TOOL = 4_000_000
+_MAX_LINE = 4_000
+_MAX_ADDED = 40_000
+_MAX_ADDED_BY_TOOL = 4_000_000
 _SHOWN = 80
-_GUIDING = ("SOUL.md", "USER.md")
+_GUIDING_FILES = ("SOUL.md", "USER.md")
 _LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
 
 
 def check(
     files: Overlay, edits: Edits, is_forbidden: Callable[[str], bool], *, by_tool: bool = False
 ) -> None:
-    """Refuse edits that would break something, or say what was forgotten or taken out by the user.
+    """Reject edits that break a file, or state what the user had forgotten or removed.
 
-    Where it was asked for `by_tool` the caller decides what is worth writing, and how much.
+    For an edit `by_tool`, the caller decides what is worth writing, and how much.
 
     Raises:
-        UsageError: the model is told why, and may do it differently.
+        UsageError: The model is told why, and may try something else.
     """
     sizes = [len(data or b"") - len(files.data(path) or b"") for path, data in edits.items()]
-    if sum(sizes) > (_MOST_BY_TOOL if by_tool else _MOST_ADDED):
+    if sum(sizes) > (_MAX_ADDED_BY_TOOL if by_tool else _MAX_ADDED):
         raise UsageError("That is too much at once.", "Write only what is new and lasting.")
     for path, data in edits.items():
         if data is None:
@@ -56,7 +56,7 @@ def check(
                 "Leave the lines between --- be.",
             )
         before, after = shown_text(files.data(path)), shown_text(data)
-        _check_said(entry.title, _added(before, data), files, is_forbidden, by_tool=by_tool)
+        _check_facts(entry.title, _added(before, data), files, is_forbidden, by_tool=by_tool)
         if not by_tool:
             _check_kept(path, before, after)
 
@@ -68,18 +68,18 @@ def reason_to_ask(
     *,
     careful: bool = False,
 ) -> str:
-    """Say why a person must decide on edits; empty: they may be made.
+    """Return why a person must decide on edits, or "" if they may be made.
 
-    What counts is the whole way from the file on disk: a line of the user's that would change, or
-    more than a quarter of a file that would be lost. What is said elsewhere then isn't lost. How
-    the assistant is to be, and who the user is, is never without their consent.
+    Edits are compared with the file on disk: reasons are a user's line that would change, or the
+    loss of more than a quarter of a file. What another file then says isn't lost. How the assistant
+    should be, and who the user is, never change without consent.
     """
     for path, data in edits.items():
         old = shown_text(files.original(path))
-        why = _risk(files, path, old, edits, authors(path)) if old else ""
+        why = _risk_reason(files, path, old, edits, authors(path)) if old else ""
         if why:
             return why if data is None else f"{why}, in {short_name(path)}"
-    return (_lost(files, edits) if careful else "") or _guides(edits)
+    return (_loss_reason(files, edits) if careful else "") or _guiding_file_reason(edits)
 
 
 def reason_to_ask_of_tool(
@@ -88,25 +88,26 @@ def reason_to_ask_of_tool(
     authors: Callable[[str], Sequence[Actor]],
     asked: Callable[[Sequence[str], Sequence[str]], bool],
 ) -> str:
-    """Say to a model why a person must decide on what a tool is to do; empty: it may be done.
+    """Return why a person must decide on a tool's edits, in words for a model; "" if allowed.
 
-    It may add, and change what machines wrote. A line that the user wrote, and the name of a file
-    that they wrote in, only where they asked for that; how the assistant is to be, and who the user
-    is, never without their consent. `authors` gives who wrote each line of a file, `asked` is as in
-    `Author`.
+    A tool may add, and change what machines wrote. The user's lines, and the names of files that
+    they wrote in, change only on request; how the assistant should be, and who the user is, never
+    without consent. `authors` returns the author of each line of a file, `asked` is as in `Author`.
     """
-    guiding = _guides(edits)
+    guiding = _guiding_file_reason(edits)
     if guiding:
         return guiding
     for path, data in edits.items():
         old = files.original(path)
         if not old or path in files.repaired:
             continue
-        gone = _taken_from_people(old, edits, path, authors)
+        gone = _removed_human_lines(old, edits, path, authors)
         is_theirs = gone or (
             data is None and any(author.writes_human_text for author in authors(path))
         )
-        if is_theirs and not asked(_names_of(files, path), [*gone, *_coming(files, edits, path)]):
+        if is_theirs and not asked(
+            _names_of(files, path), [*gone, *_added_statements(files, edits, path)]
+        ):
             what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
             return (
                 f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
@@ -115,17 +116,17 @@ def reason_to_ask_of_tool(
     return ""
 
 
-def _taken_from_people(
+def _removed_human_lines(
     old: bytes, edits: Edits, path: str, authors: Callable[[str], Sequence[Actor]]
 ) -> list[str]:
-    """The lines of the user's that edits take out of a file; it may have moved elsewhere."""
+    """Return the user's lines that edits remove from a file, which may have been moved."""
     moved = b"".join(data or b"" for other, data in edits.items() if other != path)
     new = edits[path] or moved
-    return _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
+    return _lost_human_lines(shown_text(old), shown_text(new), partial(authors, path), new)
 
 
-def _coming(files: Overlay, edits: Edits, path: str) -> list[str]:
-    """The statements of edits that a file didn't make."""
+def _added_statements(files: Overlay, edits: Edits, path: str) -> list[str]:
+    """Return the statements of edits that a file doesn't make."""
     old = shown_text(files.original(path))
     return [line for data in edits.values() for line in _added(old, data)]
 
@@ -135,24 +136,24 @@ def _names_of(files: Overlay, path: str) -> list[str]:
     return [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
 
 
-def _guides(edits: Edits) -> str:
-    path = next((path for path in edits if path in _GUIDING), None)
+def _guiding_file_reason(edits: Edits) -> str:
+    path = next((path for path in edits if path in _GUIDING_FILES), None)
     return f"{path} guides every conversation, so the user decides" if path else ""
 
 
-def _gone_of_people(
+def _lost_human_lines(
     old: str, new: str, authors: Callable[[], Sequence[Actor | None]], head: bytes | None = None
 ) -> list[str]:
-    """The lines of the user's that wouldn't stand in a file any more.
+    """Return the user's lines that would no longer be in a file.
 
-    Those of its frontmatter may grow into what stands in that of `head`, if any.
+    Lines of its frontmatter may be extended by the frontmatter of `head`, if given.
     """
     grown = _grown_keys(old.encode(), head)
     lines = split_lines(old)
     below = len(lines) - len(split_lines(body_of(old)))
     changed = [
         number
-        for number in _lacking(lines, split_lines(new))
+        for number in _missing_lines(lines, split_lines(new))
         if number >= below or lines[number].partition(":")[0] not in grown
     ]
     wrote = authors() if changed else ()
@@ -160,8 +161,8 @@ def _gone_of_people(
     return [plain_fact(line) for line, author in by if author and author.writes_human_text]
 
 
-def _lacking(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]:
-    """The numbers of the lines that say something and that others lack; each stands for one."""
+def _missing_lines(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]:
+    """Yield the indexes of non-blank lines that `others` lack, counting repetitions."""
     left = Counter(map(str.rstrip, others))
     for number, line in enumerate(map(str.rstrip, lines)):
         if left[line]:
@@ -171,13 +172,13 @@ def _lacking(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]:
 
 
 def _grown_keys(old: bytes, new: bytes | None) -> set[str]:
-    """The keys of the frontmatter that lose nothing."""
+    """Return the frontmatter keys that lose nothing."""
     if new is None:
         return set()
     before, after = frontmatter.parse(old).values, frontmatter.parse(new).values
 
     def items(key: str, value: object) -> list[object]:
-        if key in {"tags", "tag"}:  # they may stand in one line
+        if key in {"tags", "tag"}:  # they may be on one line
             return frontmatter.items({"tags": value}, "tags")[1]
         return value if isinstance(value, list) else [value] if value else []
 
@@ -189,7 +190,7 @@ def _grown_keys(old: bytes, new: bytes | None) -> set[str]:
 
 
 def _check_kept(path: str, before: str, after: str) -> None:
-    """An Evolution section only grows, and what was decided stays, there at the least."""
+    """Reject edits that shorten an Evolution section, or drop what was decided."""
     past = _lines("\n".join(evolution_of(after)))
     kept = iter(past)
     if not all(line in kept for line in _lines("\n".join(evolution_of(before)))):
@@ -207,7 +208,7 @@ def _check_kept(path: str, before: str, after: str) -> None:
         )
 
 
-def _check_said(
+def _check_facts(
     title: str,
     added: list[str],
     files: Overlay,
@@ -215,7 +216,7 @@ def _check_said(
     *,
     by_tool: bool,
 ) -> None:
-    """Refuse to write what was forgotten, or what is no statement at all."""
+    """Reject what was forgotten, or isn't a statement at all."""
     known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
     for fact in added:
         if fact in known:
@@ -232,14 +233,16 @@ def _check_worth(fact: str) -> None:
     why = why_unusable(fact)
     if why is not None or is_placeholder(fact):
         raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
-    if len(fact) > _LONGEST_LINE:
+    if len(fact) > _MAX_LINE:
         raise UsageError("A line of that length is no fact.", "Write short lines.")
 
 
-def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
+def _risk_reason(
+    files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]
+) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
     if edits[path] is None:
-        return _risk_of_removal(path, missing(old, elsewhere), authors)
+        return _removal_reason(path, missing_statements(old, elsewhere), authors)
     new = shown_text(edits[path])
     said = [*chain.from_iterable(map(statements, elsewhere))]
     kept = {*map(str.rstrip, split_lines(new))}
@@ -253,24 +256,24 @@ def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[A
     return review_reason("".join(line for line, _ in judged), new, [author for _, author in judged])
 
 
-def _risk_of_removal(path: str, lost: Sequence[str], authors: Sequence[Actor]) -> str:
+def _removal_reason(path: str, lost: Sequence[str], authors: Sequence[Actor]) -> str:
     if any(author.writes_human_text for author in authors):
         return f"it would remove {short_name(path)}, in which you wrote"
     return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else ""
 
 
 def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
-    """What the other files say that this run has changed or looked at."""
+    """Return the texts of the other files that this run has changed or read."""
     others = {**files.before, **files.edits, **edits}
     return [shown_text(data) for other, data in others.items() if other != path]
 
 
-def _lost(files: Overlay, edits: Edits) -> str:
+def _loss_reason(files: Overlay, edits: Edits) -> str:
     came, went = 0, []
     for path, data in edits.items():
         before, after = shown_text(files.data(path)), shown_text(data)
         came += len(_added(before, data))
-        went += missing(before, [after, *_said_elsewhere(files, path, edits)])
+        went += missing_statements(before, [after, *_said_elsewhere(files, path, edits)])
     if len(went) <= came:
         return ""
     return f"it ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
@@ -282,14 +285,14 @@ def _added(before: str, data: bytes | None) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Those that say something, without what their links lead to, which repairs may change."""
+    """Return the non-blank lines without link targets, which repairs may change."""
     return [_LINK.sub("", line).strip() for line in text.splitlines() if line.strip()]
 
 
 def lost_share(old: str, new: str) -> float:
-    """Which share of the lines of `old` has nothing like it in `new`, from 0 to 1.
+    """Return the share of the lines of `old` without a similar one in `new`, from 0 to 1.
 
-    A line that was reworded isn't lost. Blank lines don't count.
+    A reworded line isn't lost. Blank lines don't count.
     """
     before, after = (
         Counter(key for line in split_lines(text) if (key := line_key(line))) for text in (old, new)
@@ -306,12 +309,12 @@ def lost_share(old: str, new: str) -> float:
 
 
 def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str:
-    """Say why a background change must be proposed instead of made; empty: it may be made.
+    """Return why a background change must be proposed, or "" if it may be made.
 
-    `authors` says who wrote each line of `old`, see `History.authors`.
+    `authors` are the authors of the lines of `old`, see `History.authors`.
     """
     share = lost_share(old, new)
     if share > MAX_LOST:
         return f"it would lose {share:.0%} of the lines"
-    gone = _gone_of_people(old, new, lambda: authors)
+    gone = _lost_human_lines(old, new, lambda: authors)
     return f"it would change a line that you wrote: {gone[0]!r}" if gone else ""

@@ -1,7 +1,7 @@
-"""Keeps facts: each is put where it belongs, on a working copy, unless it is known or must not be.
+"""Files facts where they belong on a working copy, unless known or forbidden.
 
-One that says nothing, was forgotten, holds a secret, or that nobody has said is refused; one that
-stands there in other words is known; one that is of the day alone is for the day's notes.
+A fact that says nothing, was forgotten, has a secret, or that nobody said is refused; one that is
+there in other words is known; one that matters only today goes into the daily notes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kbtui.memory.edits.growing import (
     STRICT,
     changed_value,
     changed_words,
+    content_words,
+    current_statements,
     find_statement,
     is_said,
     sentence_of,
-    stated,
-    telling,
     with_value,
 )
 from kbtui.memory.edits.memory_file import MEMORY
@@ -47,9 +47,9 @@ from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line, slugify
 
-_TELLING = 3
+_MIN_CONTENT_WORDS = 3
 _ENTRIES = "knowledge/"
-_FIRST = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
+_PREFERRED = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class FactOutcome:
 
     Attributes:
         kind: ``created`` an entry; ``added`` to a file; ``corrected`` what was no longer true;
-            ``known`` already; ``noted``: it is for the notes of the day; ``proposed``: a person
-            must decide; ``refused``: must not be written.
-        path: The file, by its workspace path; empty where it is refused.
-        why: Why it is known, proposed or refused, ready to be shown.
+            ``known`` already; ``noted``: only for the daily notes; ``proposed``: a person must
+            decide; ``refused``: must not be written.
+        path: The workspace path of the file; empty if refused.
+        why: Why it is known, proposed or refused, in words for people.
     """
 
     fact: Fact
@@ -72,7 +72,7 @@ class FactOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FileStatements:
-    """The lines that somebody wrote into a file, or would have, meanwhile, and took out."""
+    """Statements that were written to a file meanwhile, or proposed, and those removed."""
 
     path: str
     statements: tuple[str, ...]
@@ -81,13 +81,13 @@ class FileStatements:
 
 @dataclass(eq=False)
 class FactKeeper:
-    """Puts one fact after the other into a working copy; a later one knows the earlier ones.
+    """Files facts in a working copy one after another; later ones see the earlier ones.
 
     Attributes:
-        copy: What they are put into.
+        copy: The working copy.
         day: The day on which they were said, in the user's time zone.
-        written: What was written down meanwhile, and isn't written again.
-        lasts: Tells what is more than a note of the day.
+        written: What was written meanwhile, and isn't written again.
+        lasts: Returns whether a fact is more than a note of the day.
     """
 
     copy: WorkingCopy
@@ -97,18 +97,18 @@ class FactKeeper:
     _links: list[Operation] = field(default_factory=list, init=False)
 
     def keep_all(self, facts: Iterable[Fact]) -> list[FactOutcome]:
-        """Keep facts, link the entries that name each other, and see that MEMORY.md is lean."""
+        """Keep facts, link entries that mention each other, and shorten MEMORY.md if needed."""
         outcomes = [self.keep(fact) for fact in facts]
         for operation in self._links:
-            self._tried(operation)
+            self._try_perform(operation)
         if MEMORY in self.copy.files.edits:
             make_lean(self.copy, self.day)
         return outcomes
 
     def keep(self, fact: Fact) -> FactOutcome:
-        """Do what there is to do about a fact."""
+        """Keep one fact."""
         try:
-            outcome = self._kept(self._grounded(self._placed(self._checked(fact))))
+            outcome = self._keep_checked(self._grounded(self._placed(self._checked(fact))))
         except KbtuiError as error:
             return FactOutcome(fact, "refused", why=str(error))
         return replace(outcome, fact=fact)
@@ -116,7 +116,7 @@ class FactKeeper:
     # Guards ----------------------------------------------------------------------------------
 
     def _checked(self, fact: Fact) -> Fact:
-        """A fact without what must not be written."""
+        """Return a fact without what must not be written."""
         lines = absolute_dates(fact.text, self.day).splitlines()
         _check_worth(fact, lines)
         lines = _without(
@@ -135,17 +135,17 @@ class FactKeeper:
         )
 
     def _placed(self, fact: Fact) -> Fact:
-        """A fact about nobody but the user belongs into MEMORY.md."""
+        """Move a fact about the user, without an entry of their own, to MEMORY.md."""
         names = self.copy.user_names()
         if not is_user(fact.subject, names) or self.copy.named(fact.subject) is not None:
             return fact
         return replace(fact, subject="", place="memory", kind="fact")
 
     def _grounded(self, fact: Fact) -> Fact:
-        """A fact without the lines, the summary and the subject that nobody has said."""
+        """Return a fact without the lines, summary and subject that nobody has said."""
         path = self.copy.subject(fact) if fact.subject else None
         about = f"{fact.subject} {self.copy.title(path)}" if path is not None else ""
-        about = f"{about} {next((old for _, old in self._standing(fact)), '')}"
+        about = f"{about} {next((old for _, old in self._outdated(fact)), '')}"
 
         def is_made_up(line: str) -> bool:
             lacks = bool(statements(line) and self.copy.lacks(line, about))
@@ -169,15 +169,15 @@ class FactKeeper:
 
     # One fact --------------------------------------------------------------------------------
 
-    def _kept(self, fact: Fact) -> FactOutcome:
+    def _keep_checked(self, fact: Fact) -> FactOutcome:
         if fact.replaces and (outcome := self._corrected(fact)) is not None:
             return outcome
         if not fact.text.strip():
             return FactOutcome(fact, "known", why="It doesn't stand there.")
         in_memory = fact.place == "memory"
-        own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
+        own = self.copy.subject(fact) if fact.subject else self._entry_mentioned(fact)
         path = MEMORY if in_memory else own
-        known = self._stands_in(fact, path)
+        known = self._file_stating(fact, path)
         if known is not None:
             return FactOutcome(fact, "known", known, "It stands there already.")
         if not self.lasts(fact):
@@ -185,7 +185,7 @@ class FactKeeper:
         return self._in_memory(plain_fact(fact.text), fact) if in_memory else self._in(path, fact)
 
     def _in(self, path: str | None, fact: Fact) -> FactOutcome:
-        """Write a fact into an entry, or where it belongs to none into the day's note."""
+        """Write a fact into an entry, or into the daily note if it belongs to none."""
         if path is None and not fact.subject:
             return self._in_note(fact)
         if path is not None and not fact.subject:
@@ -196,13 +196,13 @@ class FactKeeper:
     def _in_memory(self, line: str, fact: Fact) -> FactOutcome:
         value = changed_value(self.copy.files.text(MEMORY) or "", line)
         if value is not None:
-            done = [self.copy.perform(_by_value(correct_memory(*value), value[0], *value))]
+            done = [self.copy.perform(_ask_unless_value(correct_memory(*value), value[0], *value))]
         else:
             done = [self.copy.perform(remember(line))]
         return self._outcome(fact, done, MEMORY, corrected=value is not None)
 
     def _in_note(self, fact: Fact) -> FactOutcome:
-        """A fact that belongs nowhere stands in the day's note."""
+        """Write a fact that belongs nowhere else into the daily note."""
         path = f"memory/{self.day.isoformat()}.md"
         lines = [plain_fact(line) for line in fact.text.splitlines() if line.strip()]
         return self._outcome(fact, [self.copy.perform(note(path, each)) for each in lines], path)
@@ -216,7 +216,7 @@ class FactKeeper:
         added = self.copy.perform(make)
         made = [each for each in added.made if each.startswith(_ENTRIES)]
         corrected = Done() if made else self.copy.perform(correct)
-        done = [added, corrected, *([] if made else self._tried(summarise))]
+        done = [added, corrected, *([] if made else self._try_perform(summarise))]
         self._links.append(link)
         path = made[0] if made else self.copy.subject(fact) or ""
         return self._outcome(fact, done, path, corrected=bool(corrected.paths))
@@ -234,96 +234,96 @@ class FactKeeper:
             return FactOutcome(fact, "created", path)
         return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(waits[:1]))
 
-    def _tried(self, operation: Operation) -> list[Done]:
+    def _try_perform(self, operation: Operation) -> list[Done]:
         try:
             return [self.copy.perform(operation)]
         except KbtuiError:
             return []
 
-    # What is known ---------------------------------------------------------------------------
+    # Known facts -----------------------------------------------------------------------------
 
-    def _stands_in(self, fact: Fact, path: str | None) -> str | None:
-        """The file, beside its own entry, where a fact stands in other words; None: none."""
+    def _file_stating(self, fact: Fact, path: str | None) -> str | None:
+        """Return another file that states a fact in other words, or None."""
         told = statements(fact.text)
         for file in self.written if told else ():
             there = [each for each in file.statements if each not in file.removed]
             if all(is_said(each, there, _likeness(each)) for each in told):
                 return file.path
-        return None if len(told) != 1 or fact.summary else self._told_in(fact, told[0], path)
+        return None if len(told) != 1 or fact.summary else self._other_file(fact, told[0], path)
 
-    def _told_in(self, fact: Fact, told: str, path: str | None) -> str | None:
-        """The statement of another file that says the one that a fact makes; None: none."""
-        is_telling = len(telling(told)) >= _TELLING and fact.kind != "person"
+    def _other_file(self, fact: Fact, told: str, path: str | None) -> str | None:
+        """Return the other file with the statement of a fact, or None."""
+        is_telling = len(content_words(told)) >= _MIN_CONTENT_WORDS and fact.kind != "person"
         whole = told if is_telling else with_subject(told, fact.subject)
-        # The same of somebody else is news.
+        # The same about somebody else is new.
         others = (
             other
             for other in self._others(told, path)
-            if fact.place != "memory" or not other.startswith(_FIRST[0])
+            if fact.place != "memory" or not other.startswith(_PREFERRED[0])
         )
-        return next((other for other in others if self._says(other, whole)), None)
+        return next((other for other in others if self._states(other, whole)), None)
 
-    def _says(self, path: str, statement: str) -> bool:
-        said, title = stated(shown_text(self._data(path))), self.copy.title(path)
+    def _states(self, path: str, statement: str) -> bool:
+        said, title = current_statements(shown_text(self._data(path))), self.copy.title(path)
         titled = [f"{title} {each}" for each in said]
         return is_said(statement, said) or is_said(statement, titled)
 
     def _others(self, statement: str, path: str | None) -> list[str]:
-        """The files that may say a statement, without its own."""
-        places = dict.fromkeys([MEMORY, *self._likely(statement)])
+        """Return the files that may have a statement, except its own."""
+        places = dict.fromkeys([MEMORY, *self._likely_entries(statement)])
         return [each for each in places if each != path]
 
-    def _likely(self, statement: str) -> list[str]:
-        """The entries that may say a statement: those changed in this run, then the nearest."""
+    def _likely_entries(self, statement: str) -> list[str]:
+        """Return the entries that may have a statement: first those changed in this run."""
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
         return [*changed, *self.copy.services.subjects.near(statement)]
 
     def _data(self, path: str) -> bytes | None:
         return self.copy.files.data(path) if self.copy.files.exists(path) else None
 
-    def _belongs(self, fact: Fact) -> str | None:
-        """The one entry that a fact without a subject of its own names; people come first."""
+    def _entry_mentioned(self, fact: Fact) -> str | None:
+        """Return the only entry that a fact without a subject mentions; people take precedence."""
         named = [
             path for path in self.copy.services.subjects.named_in(fact.text) if self._data(path)
         ]
-        first = [path for path in named if path.startswith(_FIRST)]
+        first = [path for path in named if path.startswith(_PREFERRED)]
         return next((group[0] for group in (first, named) if len(group) == 1), None)
 
-    # What is no longer true ------------------------------------------------------------------
+    # Corrections -----------------------------------------------------------------------------
 
     def _corrected(self, fact: Fact) -> FactOutcome | None:
-        """Let a fact take the place of what it replaces; None: that stands nowhere."""
+        """Replace what a fact corrects; return None if that is nowhere."""
         done: list[Done] = []
         where = ""
-        for path, old in self._standing(fact):
+        for path, old in self._outdated(fact):
             if where and path != MEMORY:
                 continue
             is_other = fact.subject and path != self.copy.subject(fact)
             if is_other and _is_of_decision(path, fact):
                 self._links.append(supersede_decision(path, fact, self.day))
-                return None  # what was decided stays; both say which one holds
+                return None  # decisions stay; both say which one holds
             done.append(self.copy.perform(self._correction(path, old, fact)))
             where = where or path
             if path != MEMORY:
-                self._follow(path, old, fact)
+                self._update_title(path, old, fact)
         if not where:
             return None
         return self._outcome(fact, done, where, corrected=True)
 
-    def _standing(self, fact: Fact) -> Iterator[tuple[str, str]]:
-        """Where what a fact takes the place of stands, the likeliest first, and in which words."""
-        for path in self._places(fact) if fact.replaces else ():
-            old = find_statement(fact.replaces, stated(shown_text(self._data(path))))
+    def _outdated(self, fact: Fact) -> Iterator[tuple[str, str]]:
+        """Yield the files, most likely first, with the statement in them that a fact replaces."""
+        for path in self._candidates(fact) if fact.replaces else ():
+            old = find_statement(fact.replaces, current_statements(shown_text(self._data(path))))
             if old is not None:
                 yield path, old
 
-    def _places(self, fact: Fact) -> list[str]:
-        """Where the old statement may stand, the likeliest first."""
-        own = (self.copy.subject(fact) if fact.subject else self._belongs(fact)) or ""
-        others = self._likely(fact.replaces)
+    def _candidates(self, fact: Fact) -> list[str]:
+        """Return the files that may have the old statement, most likely first."""
+        own = (self.copy.subject(fact) if fact.subject else self._entry_mentioned(fact)) or ""
+        others = self._likely_entries(fact.replaces)
         places = [own, MEMORY, *others]
-        if fact.place == "memory":  # what a person's entry says may be the same of somebody else
-            places = [MEMORY, own, *(each for each in others if not each.startswith(_FIRST[0]))]
+        if fact.place == "memory":  # a person's entry may say it of somebody else
+            places = [MEMORY, own, *(each for each in others if not each.startswith(_PREFERRED[0]))]
         return [each for each in dict.fromkeys(places) if each and self._data(each)]
 
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
@@ -337,14 +337,14 @@ class FactKeeper:
             operation = supersede(path, old, changed, self.day)
         elif path != MEMORY:
             operation = without_line(path, old)
-        return _by_value(operation, old, part, new)
+        return _ask_unless_value(operation, old, part, new)
 
-    def _follow(self, path: str, old: str, fact: Fact) -> None:
-        """Let the title follow what has changed, and the other decision say so."""
+    def _update_title(self, path: str, old: str, fact: Fact) -> None:
+        """Update the title if it has the old value."""
         was, now = changed_words(sentence_of(old, fact.replaces), plain_fact(fact.text))
         title = self.copy.title(path)
         if was and now and re.search(rf"\b{re.escape(was)}\b", title):
-            self._tried(rename_entry(path, title.replace(was, now)))
+            self._try_perform(rename_entry(path, title.replace(was, now)))
 
 
 def _is_of_decision(path: str, fact: Fact) -> bool:
@@ -352,7 +352,7 @@ def _is_of_decision(path: str, fact: Fact) -> bool:
 
 
 def _check_worth(fact: Fact, lines: Sequence[str]) -> None:
-    """Refuse what is no statement at all."""
+    """Reject what isn't a statement."""
     told = [line for line in lines if normalise(plain_fact(line))]
     if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in told):
         raise UsageError("It says nothing.")
@@ -363,26 +363,26 @@ def _check_worth(fact: Fact, lines: Sequence[str]) -> None:
         raise UsageError("It is a question.")
 
 
-def _without(lines: Sequence[str], is_out: Callable[[str], bool], why: str) -> list[str]:
-    """Some lines without those that are out; raises where no statement is left of them."""
-    left = [line for line in lines if not is_out(line)]
+def _without(lines: Sequence[str], is_excluded: Callable[[str], bool], why: str) -> list[str]:
+    """Return the lines that aren't excluded; raise if no statement is left."""
+    left = [line for line in lines if not is_excluded(line)]
     if any(map(str.strip, lines)) and not statements("\n".join(left)):
         raise UsageError(why)
     return left
 
 
-def _by_value(operation: Operation, line: str, part: str, new: str) -> Operation:
-    """A person decides on a correction that changes more of a line than a value."""
+def _ask_unless_value(operation: Operation, line: str, part: str, new: str) -> Operation:
+    """Have a person decide on a correction that changes more than a value."""
     is_value = with_value(line, part, new) is not None
     return operation if is_value else replace(operation, ask="it changes more than a value")
 
 
 def _likeness(statement: str) -> float:
-    """How much of a statement must be said to count as known; of a value all of it."""
+    """Return the share of a statement that must match; a value must match fully."""
     return STRICT if ": " in statement else LOOSE
 
 
 def with_subject(statement: str, subject: str) -> str:
-    """A statement that can be read alone."""
+    """Return a statement that can be read on its own."""
     words = set(normalise(statement).split())
     return statement if words >= set(normalise(subject).split()) else f"{subject} {statement}"

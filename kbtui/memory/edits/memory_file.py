@@ -1,6 +1,6 @@
-"""MEMORY.md: what is in every prompt. Facts are added and corrected line by line, never rewritten.
+"""MEMORY.md, which is in every prompt: facts are added and corrected line by line.
 
-Lines that nobody asked to change stay as they are, byte for byte.
+Other lines stay byte for byte.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 
 MEMORY = "memory/MEMORY.md"
 FACTS = "Facts"
-# The headings of a file that has none, with how the words begin of what stands below them.
+# Headings created in a file without any, with prefixes of the words that belong below them.
 _FIRST_HEADINGS = {
     "User Preferences": "favor prefe likes loves hates",
     "Skills": "skill langu speak fluen",
 }
-_ALIKE = 5  # letters with which words begin that are taken for forms of one
+_PREFIX = 5  # length of the prefix by which words count as forms of one
 _SHORTEST = 3
 _BOM = "\ufeff"
 
 
 def with_facts(text: str, facts: Iterable[str], section: str = "") -> str:
-    """Add facts, but for what is there in other words; see `normalise`.
+    """Add facts that the text doesn't have in any wording; see `normalise`.
 
-    They go below the heading `section`, or one like it; without one below that which they have
-    most in common with, by its words and its lines, else below a fixed one.
+    They go below the heading `section` or a similar one. Without `section`, below the heading whose
+    words and lines have most in common with them, or else a fixed one.
     """
     memory = _Memory(text)
     for fact in map(plain_fact, facts):
@@ -39,9 +39,9 @@ def with_facts(text: str, facts: Iterable[str], section: str = "") -> str:
 
 
 def with_correction(text: str, old: str, new: str) -> str:
-    """Replace a line, or part of one, that is no longer true; with nothing new it goes.
+    """Replace a line, or part of one, that is no longer true; an empty `new` removes it.
 
-    One that isn't there exactly once stays, and so does the text.
+    The text stays unchanged unless `old` occurs exactly once.
     """
     memory = _Memory(text)
     places = memory.find(plain_fact(old))
@@ -51,7 +51,7 @@ def with_correction(text: str, old: str, new: str) -> str:
 
 
 class _Memory:
-    """MEMORY.md as lines, each with its own end, while it is edited."""
+    """MEMORY.md while it is edited, as lines with their line endings."""
 
     def __init__(self, text: str) -> None:
         self._mark = _BOM if text.startswith(_BOM) else ""
@@ -74,7 +74,7 @@ class _Memory:
             self._lines[number] = changed
 
     def find(self, old: str) -> list[tuple[int, int, int]]:
-        """Where a text stands: as a whole line, else as whole words within one."""
+        """Return where a text occurs: as whole lines, or else as whole words within lines."""
         if not old:
             return []
         lines = [(at, line) for at, line in enumerate(self._lines) if is_statement(line)]
@@ -109,27 +109,27 @@ class _Memory:
 
     def _put(self, at: int, lines: list[str]) -> None:
         if at:
-            self._lines[at - 1] = _ended(self._lines[at - 1], self._end)
+            self._lines[at - 1] = _with_newline(self._lines[at - 1], self._end)
         self._lines[at:at] = lines
 
     def section_for(self, fact: str) -> str:
-        """The heading that a fact belongs below, whether it is there or not."""
+        """Return the heading that a fact belongs below, existing or not."""
         stems = _stems(fact)
-        shares = {name: self._shared(stems, name, place) for name, place in self._sections()}
+        shares = {name: self._score(stems, name, place) for name, place in self._sections()}
         best = max(shares, key=lambda name: shares[name], default="")
         if best and shares[best] >= 1:
             return best
         first = (name for name, words in _FIRST_HEADINGS.items() if stems & _stems(words))
         return next(first, FACTS)
 
-    def _shared(self, stems: frozenset[str], name: str, place: tuple[int, int]) -> float:
-        """How much a section has of some stems: one of its heading's, or half of a line's."""
+    def _score(self, stems: frozenset[str], name: str, place: tuple[int, int]) -> float:
+        """Score a section for a fact: one per shared stem of the heading, two for an equal line."""
         lines = [_stems(line) for line in self._lines[slice(*place)] if is_statement(line)]
         alike = max((len(stems & each) / len(each) for each in lines if each), default=0.0)
         return len(stems & _stems(name)) + 2 * alike
 
     def _sections(self) -> list[tuple[str, tuple[int, int]]]:
-        """The headings, each with the lines below it, without those of a deeper one."""
+        """Return the headings, each with the range of lines down to the next heading."""
         found = [
             (number, heading[1])
             for number, line in enumerate(self._lines)
@@ -139,14 +139,14 @@ class _Memory:
         return [(name, (number + 1, end)) for (number, name), end in zip(found, ends, strict=False)]
 
     def _section(self, name: str) -> tuple[int, int] | None:
-        """The lines below the heading of a name, or below the first that says no more than it."""
+        """Return the lines below the heading with this name, or with the same stems."""
         found, stems = self._sections(), _stems(name)
         same = (place for each, place in found if each.casefold() == name.casefold())
         like = (place for each, place in found if stems and _stems(each) == stems)
         return next(chain(same, like), None)
 
     def _level(self) -> int:
-        """How deep the file's sections are: below a lone title, else as deep as the others."""
+        """Return the level of the file's sections: below a lone title, or else the most common."""
         depths = [heading[0] for line in self._lines if (heading := heading_of(line))]
         if depths == [1] and not any(map(bullet_of, self._lines)):
             return 2
@@ -155,16 +155,16 @@ class _Memory:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """How the words of a line begin, besides those that only mean the user."""
+    """Return the prefixes of a line's words, without those that only mean the user."""
     words = normalise(text).split()
-    return frozenset(word[:_ALIKE] for word in words if len(word) >= _SHORTEST) - {"user"}
+    return frozenset(word[:_PREFIX] for word in words if len(word) >= _SHORTEST) - {"user"}
 
 
 def _content(line: str) -> str:
     return line[len(bullet_of(line)) :].rstrip()
 
 
-def _ended(line: str, end: str) -> str:
+def _with_newline(line: str, end: str) -> str:
     return line if line.endswith("\n") else line + end
 
 
@@ -173,11 +173,11 @@ def _newline(text: str) -> str:
 
 
 def is_statement(line: str) -> bool:
-    """True if a line says something: it isn't blank and no heading."""
+    """Return whether a line is neither blank nor a heading."""
     return bool(line.strip()) and heading_of(line) is None
 
 
 def line_key(line: str) -> str:
-    """How lines are compared: bullets, blanks, case and punctuation aside; headings by name."""
+    """Return the key for comparing lines: without bullets, case and punctuation."""
     heading = heading_of(line)
     return normalise(plain_fact(line)) if heading is None else f"# {normalise(heading[1])}"

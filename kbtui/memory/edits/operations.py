@@ -1,7 +1,7 @@
-"""What can be done to files: each operation works out the new contents, and writes nothing.
+"""The operations on files: each computes new contents, and writes nothing.
 
-Operations are functions of the working copy alone, so they can be done again on files that
-somebody else has changed meanwhile.
+An operation is a function of the working copy alone, so it can be repeated on files that somebody
+else has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _STYLE = "Style"
 _SHOWN = 80
 
 
-# Lines -------------------------------------------------------------------------------------------
+# Lines --------------------------------------------------------------------------------------------
 
 
 def add_line(ref: str, line: str, section: str, day: date) -> Operation:
-    """Add a fact to a file, under a heading, where it doesn't say it yet."""
+    """Add a fact to a file, under a heading, unless the file has it."""
     return Operation(lambda copy: _with_line(copy, ref, line, section, day))
 
 
@@ -57,7 +57,7 @@ def move_line(ref: str, line: str, to: str, section: str, day: date) -> Operatio
         path, target = copy.file(ref), copy.file(to)
         if path == target:
             raise UsageError(f"{short_name(path)} is where it stands already.")
-        fact, rest = _taken_out(copy, path, line)
+        fact, rest = _extract_line(copy, path, line)
         moved = _with_line(copy, target, fact, section, day)
         return {path: copy.files.encoded(path, rest), **moved}
 
@@ -65,50 +65,50 @@ def move_line(ref: str, line: str, to: str, section: str, day: date) -> Operatio
 
 
 def without_line(ref: str, line: str) -> Operation:
-    """Take one line out of a file."""
+    """Remove one line from a file."""
 
     def work(copy: WorkingCopy) -> Edits:
         path = copy.file(ref)
-        return copy.files.edit(path, _taken_out(copy, path, line)[1])
+        return copy.files.edit(path, _extract_line(copy, path, line)[1])
 
     return Operation(work)
 
 
 def correct_memory(old: str, new: str) -> Operation:
-    """Replace a line of MEMORY.md, or part of one, that is no longer true; nothing removes it."""
-    return _changing(MEMORY, lambda text: with_correction(text, old, new))
+    """Replace a line of MEMORY.md, or part of one; an empty `new` removes it."""
+    return _edit_text(MEMORY, lambda text: with_correction(text, old, new))
 
 
 def remember(line: str) -> Operation:
     """Add a fact to MEMORY.md under the heading where it belongs."""
-    return _changing(MEMORY, lambda text: with_facts(text, [line]))
+    return _edit_text(MEMORY, lambda text: with_facts(text, [line]))
 
 
 def note(path: str, line: str) -> Operation:
-    """Add a fact to a day's note, where it doesn't say it yet."""
-    return _changing(path, lambda text: with_facts(text, [line], "Noted"))
+    """Add a fact to a daily note, unless the note has it."""
+    return _edit_text(path, lambda text: with_facts(text, [line], "Noted"))
 
 
-def _changing(path: str, change: Callable[[str], str]) -> Operation:
-    """Change what a file says."""
+def _edit_text(path: str, change: Callable[[str], str]) -> Operation:
+    """Return the operation that applies `change` to a file's text."""
     return Operation(lambda copy: copy.files.edit(path, change(copy.files.text(path) or "")))
 
 
-# Facts -------------------------------------------------------------------------------------------
+# Facts --------------------------------------------------------------------------------------------
 
 
 def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Operation, ...]:
-    """Make an entry of a fact, or where its subject has one let that grow.
+    """Return the operations that make an entry of a fact, or extend the subject's entry.
 
-    Adding, correcting and linking are operations of their own, so that a correction of the user's
-    line can wait for the user while the rest is done.
+    Adding, correcting and linking are separate operations, so that a correction of the user's line
+    can wait for the user while the rest is done.
     """
 
-    def growing(*, add: bool = False, correct: bool = False, head: bool = False) -> Operation:
+    def extend(*, add: bool = False, correct: bool = False, head: bool = False) -> Operation:
         def work(copy: WorkingCopy) -> Edits:
             path = copy.subject(fact)
             if path is None:
-                return made(copy) if add else {}
+                return create(copy) if add else {}
             grown = grown_entry(
                 copy.files.text(path) or "",
                 fact,
@@ -123,17 +123,17 @@ def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Oper
 
         return Operation(work, optional=head)
 
-    def made(copy: WorkingCopy) -> Edits:
+    def create(copy: WorkingCopy) -> Edits:
         path = copy.files.free_path(fact.kind, fact.subject, day)
         text = new_entry(fact, copy.files.habits().front(day), _related(copy, fact, path))
         return {path: text.encode()}
 
-    summarised = growing(correct=True, head=True)
-    return growing(add=True), growing(correct=True), summarised, growing(head=True)
+    summarised = extend(correct=True, head=True)
+    return extend(add=True), extend(correct=True), summarised, extend(head=True)
 
 
 def supersede(ref: str, old: str, fact: Fact, day: date) -> Operation:
-    """Let a fact take the place of a statement of an entry, which moves into its Evolution."""
+    """Replace a statement of an entry with a fact, moving it into the Evolution."""
 
     def work(copy: WorkingCopy) -> Edits:
         path = copy.file(ref)
@@ -144,7 +144,7 @@ def supersede(ref: str, old: str, fact: Fact, day: date) -> Operation:
 
 
 def supersede_decision(ref: str, fact: Fact, day: date) -> Operation:
-    """Say in a decision by which other one it was replaced."""
+    """Record in a decision which other one replaced it, and vice versa."""
 
     def work(copy: WorkingCopy) -> Edits:
         old, new = copy.entry(ref), copy.subject(fact)
@@ -152,16 +152,19 @@ def supersede_decision(ref: str, fact: Fact, day: date) -> Operation:
             return {}
         line = f"{day.isoformat()}: Replaced by [[{short_name(new)}]]"
         back = f"{day.isoformat()}: Replaces [[{short_name(old.path)}]]"
-        return {old.path: _evolved(copy, old.path, line), new: _evolved(copy, new, back)}
+        return {
+            old.path: _with_evolution(copy, old.path, line),
+            new: _with_evolution(copy, new, back),
+        }
 
     return Operation(work)
 
 
-# Entries -----------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 
 def set_summary(ref: str, summary: str) -> Operation:
-    """Give an entry another line in the catalogue."""
+    """Set an entry's line in the catalogue."""
 
     def work(copy: WorkingCopy) -> Edits:
         entry = copy.entry(ref)
@@ -177,7 +180,7 @@ def set_summary(ref: str, summary: str) -> Operation:
 
 
 def fix_link(ref: str, target: str, to: str) -> Operation:
-    """Lead the broken links of a file with one target to an entry."""
+    """Point the broken links of a file that have one target to an entry."""
 
     def work(copy: WorkingCopy) -> Edits:
         path, entry = copy.file(ref), copy.entry(to)
@@ -191,7 +194,7 @@ def fix_link(ref: str, target: str, to: str) -> Operation:
 
 
 def link_entries(ref: str, to: str, day: date) -> Operation:
-    """Name one entry among those that another has to do with; nobody is asked about it."""
+    """Add an entry to those related to another; optional, so nobody is asked."""
 
     def work(copy: WorkingCopy) -> Edits:
         entry, other = copy.entry(ref), copy.entry(to)
@@ -206,7 +209,7 @@ def link_entries(ref: str, to: str, day: date) -> Operation:
 
 
 def rename_entry(ref: str, new: str) -> Operation:
-    """Give an entry another name; the old one becomes an alias."""
+    """Rename an entry; the old name becomes an alias."""
 
     def work(copy: WorkingCopy) -> Edits:
         entry = copy.entry(ref)
@@ -219,7 +222,7 @@ def rename_entry(ref: str, new: str) -> Operation:
 
 
 def merge_entries(ref: str, into: str, day: date) -> Operation:
-    """Put all that one entry says into another, lead its links there, and remove it."""
+    """Move everything an entry says into another, redirect its links, and delete it."""
 
     def work(copy: WorkingCopy) -> Edits:
         entry, target = copy.entry(ref), copy.entry(into)
@@ -237,16 +240,16 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
 
 
 def delete_entry(ref: str) -> Operation:
-    """Remove an entry; links to it become their text."""
+    """Delete an entry; links to it become plain text."""
     return Operation(lambda copy: copy.files.removed(copy.entry(ref).path), ref=ref)
 
 
 def replaced(whole: str, old: str, new: str, path: str) -> str:
-    """A text with one passage replaced; a whole line that goes takes its line break with it.
+    """Return a text with one passage replaced; a removed whole line takes its line break along.
 
     Raises:
-        NotFoundError: the passage isn't there.
-        UsageError: it is there more than once.
+        NotFoundError: The passage isn't there.
+        UsageError: It occurs more than once.
     """
     count = whole.count(old) if old else 0
     if not count:
@@ -264,8 +267,8 @@ def replaced(whole: str, old: str, new: str, path: str) -> str:
     return whole.replace(old, new, 1)
 
 
-def _taken_out(copy: WorkingCopy, path: str, line: str) -> tuple[str, str]:
-    """The one line of a file that says so, as a fact, and the rest of the file."""
+def _extract_line(copy: WorkingCopy, path: str, line: str) -> tuple[str, str]:
+    """Return the one line of a file that states a fact, and the file without it."""
     lines = split_lines(copy.files.text(path) or "")
     key = line_key(line)
     places = [n for n, each in enumerate(lines) if is_statement(each) and line_key(each) == key]
@@ -285,7 +288,7 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
     if not normalise(said):
         raise UsageError("The line says nothing.")
     if path in NOTES:
-        _check_key(text or "", said, path)
+        _check_single_value(text or "", said, path)
         grown = with_facts(text or "", [said], heading or (_STYLE if path == SOUL else ""))
     else:
         body = f"## {heading}\n- {said}" if heading else f"- {said}"
@@ -296,15 +299,15 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
     return copy.files.edit(path, grown)
 
 
-def _evolved(copy: WorkingCopy, path: str, line: str) -> bytes:
+def _with_evolution(copy: WorkingCopy, path: str, line: str) -> bytes:
     text = copy.files.text(path) or ""
     if line in text:
         return copy.files.data(path) or b""
     return copy.files.encoded(path, append_to_section(text, EVOLUTION, f"- {line}"))
 
 
-def _check_key(text: str, fact: str, path: str) -> None:
-    """Refuse a second value beside the one that a file gives to the same name."""
+def _check_single_value(text: str, fact: str, path: str) -> None:
+    """Reject a second value for a key of the file."""
     name, value = key_and_value(fact)
     if not value:
         return

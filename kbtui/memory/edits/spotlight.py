@@ -1,8 +1,8 @@
-"""MEMORY.md is kept lean: what no longer needs the spotlight moves into the entry of its subject.
+"""Keeps MEMORY.md short: lines that exceed its limits move into the entry of their subject.
 
-It stands in every prompt, so it has at most 60 lines and keeps within its token budget. What an
-entry is about goes first, then the oldest, and the newest never. Lines that the user wrote stay:
-only Dream moves them, and asks.
+It is in every prompt, so it has a limit of 60 lines and a token budget. Lines about an existing
+entry move first, then the oldest; the ten newest never do. The user's own lines stay: only Dream
+moves them, and asks first.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
 
 MOST_LINES = 60
-_NEAR = 0.85
+_NEARLY_FULL = 0.85
 
 
 def fullness(text: str, most_tokens: int) -> float:
-    """How full MEMORY.md is: 1.0 where it has all the lines or tokens that it may have."""
+    """Return how full MEMORY.md is: 1.0 at the limit of lines or tokens."""
     lines = count_lines(text)
     tokens = estimate_tokens(text) / most_tokens if most_tokens else 0.0
     return max(lines / MOST_LINES, tokens)
 
 
 def count_lines(text: str) -> int:
-    """The lines of MEMORY.md that say something."""
+    """Return the number of statements in MEMORY.md."""
     return sum(map(is_statement, split_lines(text)))
 
 
 def is_near_full(text: str, most_tokens: int) -> bool:
-    """True if a person should know that MEMORY.md is nearly as long as it may be."""
-    return fullness(text, most_tokens) >= _NEAR
+    """Return whether a person should know that MEMORY.md is nearly full."""
+    return fullness(text, most_tokens) >= _NEARLY_FULL
 
 
 def make_lean(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
-    """Move lines out of MEMORY.md until it is as short as it may be; how many were moved."""
+    """Move lines out of MEMORY.md until it is within its limits; return how many."""
     moved = 0
-    for line, heading in _leaving(copy):
+    for line, heading in _movable_lines(copy):
         if fullness(shown_text(copy.files.data(MEMORY)), most_tokens) <= 1.0:
             break
         try:
             moved += _move(copy, line, heading, day)
-        except KbtuiError:  # it stands there twice, or its entry can't be changed
+        except KbtuiError:  # the line is there twice, or its entry can't be changed
             continue
     return moved
 
@@ -68,8 +68,8 @@ def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
     return not copy.perform(without_line(MEMORY, line)).proposed
 
 
-def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
-    """The lines that may go with their headings, in the order in which they go."""
+def _movable_lines(copy: WorkingCopy) -> list[tuple[str, str]]:
+    """Return the lines that may move with their headings, in the order of moving."""
     text = shown_text(copy.files.data(MEMORY))
     origins = copy.services.history.blame(MEMORY, text=text) if text else ()
     found: list[tuple[bool, datetime, int, str, str]] = []
@@ -78,7 +78,7 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
         if title := heading_of(line):
             heading = clean_line(title[1])
         elif is_statement(line):
-            when = _written(origins[number]) if number < len(origins) else None
+            when = _written_by_machine(origins[number]) if number < len(origins) else None
             if when is not None:
                 is_told = bool(copy.services.subjects.named_in(line))
                 found.append((not is_told, when, number, plain_fact(line), heading))
@@ -87,6 +87,6 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
     return [(line, heading) for _, _, _, line, heading in leaving]
 
 
-def _written(origin: LineOrigin) -> datetime | None:
-    """When a machine wrote a line; None: a person did, or it isn't recorded yet."""
+def _written_by_machine(origin: LineOrigin) -> datetime | None:
+    """Return when a machine wrote a line; None for a person's or an unrecorded one."""
     return None if origin.actor.writes_human_text else origin.time

@@ -1,7 +1,7 @@
-"""What an agent or another program asks for by a tool: an entry written or edited.
+"""The edits that an agent or another program requests by a tool: entries written or edited.
 
-Unlike facts these come in the words and in the place that the caller chose. They pass the same
-guards; see `editor.Editor.write`.
+Unlike facts, these have wording and place chosen by the caller. They pass the same guards; see
+`editor.Editor.write`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _BULLETS = ("- ", "* ")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of one file; what is empty stays as it is.
+    """An edit of one file; empty attributes change nothing.
 
     Attributes:
-        old: A passage that stands there once; `new` takes its place.
-        append: Text to add, at the end or of the heading `section`, made where it is missing.
+        old: A passage that occurs once; `new` replaces it.
+        append: Text to add, at the end or under the heading `section`, created if missing.
         body: The new text below the frontmatter.
         summary: The line for the catalogue.
-        lists: What to add to lists of the frontmatter, by their keys.
+        lists: Items to add to lists of the frontmatter, by key.
     """
 
     old: str = ""
@@ -49,12 +49,12 @@ class Edit:
 
     @property
     def is_empty(self) -> bool:
-        """True if it changes nothing."""
+        """Whether it changes nothing."""
         return not (self.old or self.append or self.body or self.summary or self.lists)
 
 
 def write_entry(kind: str, title: str, content: Content, day: date) -> Operation:
-    """Write an entry of one of `ENTRY_TYPES` by its template; there must be none about the same."""
+    """Create an entry of one of `ENTRY_TYPES` by its template, unless its subject has one."""
     name = clean_line(title)
 
     def work(copy: WorkingCopy) -> Edits:
@@ -73,13 +73,13 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
 
 
 def edit_entry(ref: str, wanted: Edit) -> Operation:
-    """Edit an entry, or one of the notes above them, which may not be there yet."""
+    """Edit an entry, or one of the notes above them, which is created if missing."""
 
     def work(copy: WorkingCopy) -> Edits:
         path = copy.file(ref)
         text = copy.files.text(path)
         if text is None and path not in NOTES:
-            copy.files.parsed(path)  # it isn't there: says so
+            copy.files.parsed(path)  # raises that it isn't there
         start = "# Memory\n" if path == MEMORY else ""
         entry = parse_entry(path, (start if text is None else text).encode("utf-8", "replace"))
         edited = _edited(entry, wanted)
@@ -89,7 +89,7 @@ def edit_entry(ref: str, wanted: Edit) -> Operation:
 
 
 def _check_new(copy: WorkingCopy, kind: str, title: str) -> None:
-    """Refuse a second entry about the same."""
+    """Reject a second entry about the same subject."""
     path = copy.twin(kind, title)
     if path is None:
         return
@@ -115,13 +115,13 @@ def _edited(entry: Entry, wanted: Edit) -> str:
         text = text.removesuffix(entry.body) + wanted.body.strip("\n") + "\n"
     if wanted.append:
         text = _appended(text, wanted.append.strip("\n"), wanted.section, entry.type)
-    keys = _keys(entry, wanted)
+    keys = _front_changes(entry, wanted)
     return frontmatter.set_keys(text, keys) if keys else text
 
 
 def _appended(whole: str, addition: str, section: str, type_: str | None) -> str:
-    """A text with more at its end or under a heading; items that stand there aren't added again."""
-    addition = _fresh_items(whole, addition)
+    """Append text at the end or under a heading, without items that are already there."""
+    addition = _new_items(whole, addition)
     heading = section.strip().lstrip("#").strip()
     if not addition:
         return whole
@@ -135,8 +135,8 @@ def _appended(whole: str, addition: str, section: str, type_: str | None) -> str
     return f"{whole.rstrip()}{gap}{addition}\n"
 
 
-def _fresh_items(whole: str, addition: str) -> str:
-    """Of a list the items that a text doesn't have yet; anything else as it is."""
+def _new_items(whole: str, addition: str) -> str:
+    """Return only the new items of a list; any other text unchanged."""
     lines = addition.splitlines()
     if not all(line.startswith(_BULLETS) for line in lines):
         return addition
@@ -144,7 +144,7 @@ def _fresh_items(whole: str, addition: str) -> str:
     return "\n".join(line for line in lines if normalise(plain_fact(line)) not in known)
 
 
-def _keys(entry: Entry, wanted: Edit) -> dict[str, Any]:
+def _front_changes(entry: Entry, wanted: Edit) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     if wanted.summary:
         keys["summary"] = clean_line(wanted.summary)

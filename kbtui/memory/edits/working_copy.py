@@ -1,7 +1,7 @@
-"""The working copy: the files as one run of edits leaves them, who may change them, and what waits.
+"""The working copy: files with the edits of one run applied, and what waits for a person.
 
-Each operation is worked out on the files with the edits so far, passes the guards, and is then put
-on top, or kept as a proposal where a person must say so. Operations can be done again on files that
+Each operation is computed on the files with the edits so far and passes the guards; then it is
+applied, or kept as a proposal if a person must decide. Operations can be repeated on files that
 somebody else has changed meanwhile.
 """
 
@@ -43,13 +43,13 @@ USER = "USER.md"
 NOTES = ("SOUL.md", USER, MEMORY)
 _LINK = re.compile(r"\[\[([^\]|#\n]+)")
 _SHOWN = 80
-_OF_SOMEBODY = frozenset({"person", "preference", "fact"})
+_ABOUT_PEOPLE = frozenset({"person", "preference", "fact"})
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
 
 
 @dataclass(frozen=True, slots=True)
 class EditServices:
-    """What edits read from; `subjects` finds the entry about something."""
+    """The services that edits read from; `subjects` finds the entry about a subject."""
 
     history: History
     library: Library
@@ -59,21 +59,20 @@ class EditServices:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who edits, and what holds for them: the one place where that is said.
+    """Who edits, and the rules that apply to them.
 
     Attributes:
-        actor: Who it is.
-        said: What the user said in the conversations at hand, and when, by which what was forgotten
-            counts as stated again.
-        refuse: Tells what must not be written, besides what was forgotten.
-        ground: What lines may be built from; None: whoever edits answers for what they say.
-        cites_files: Lines may be built from the files that a model was shown as well.
-        by_tool: It is asked for by a tool, in words and a place of the caller's choice: it is no
-            judge of what is worth keeping, and what other machines wrote may be changed.
-        asked: For what is asked for by a tool: True if the person has asked in this turn to change
-            what is called so, where these lines would go or come. None: nobody needs to.
-        view: The workspace as whoever is answered may see it: the rest isn't changed, nor told of.
-            None: all of it.
+        actor: The actor.
+        said: The user's messages with their times; they may restate what was forgotten.
+        refuse: Returns whether a fact must not be written, besides forgotten ones.
+        ground: What lines may be built from; None: the author is responsible for their truth.
+        cites_files: Whether lines may also be built from files that a model was shown.
+        by_tool: Whether a tool asked for it, with wording and place chosen by the caller: then what
+            is worth keeping isn't judged, and lines of other machines may be changed.
+        asked: For tools: returns whether the person has asked in this turn to change the file with
+            these names, removing or adding these lines. None: nobody needs to.
+        view: The workspace as the recipient of the answer may see it; the rest is neither changed
+            nor mentioned. None: everything.
     """
 
     actor: Actor
@@ -88,12 +87,11 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing to do: `work` gives the new content of each file, where None deletes one.
+    """One operation: `work` returns the new content of each file, None to delete it.
 
-    Upkeep that nobody asked for is `optional`: left out, instead of proposed, where it would need a
-    person's consent, and in files that nobody but a person has written. `ref` is what the file that
-    it is about is called; empty for what isn't there yet. `ask` says why a person must decide on it
-    where nobody has asked for it, if so.
+    An `optional` operation is upkeep that nobody asked for: it is skipped instead of proposed, and
+    never applied to files written only by people. `ref` is the name of the file it is about, empty
+    for one that doesn't exist yet. `ask` is why a person must decide on it, if nobody asked for it.
     """
 
     work: Callable[[WorkingCopy], Edits]
@@ -104,7 +102,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The outcome of an operation: `paths` it changed, or why it is `proposed`."""
+    """The result of an operation: the `paths` it changed, or why it is `proposed`."""
 
     paths: tuple[str, ...] = ()
     proposed: str = ""
@@ -112,8 +110,8 @@ class Done:
 
 
 @dataclass(slots=True)
-class Proposed:
-    """Operations that a person must decide on, together, as they change the same files."""
+class ProposalGroup:
+    """Operations that a person must decide on together, as they change the same files."""
 
     why: str
     paths: set[str]
@@ -122,7 +120,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class FileProposal:
-    """A proposal: the new texts of some files (None: gone), and what they were made from."""
+    """A proposal: the new texts of some files (None: deleted), and what they were made from."""
 
     why: str
     texts: Mapping[str, str | None]
@@ -130,11 +128,11 @@ class FileProposal:
 
 
 class WorkingCopy:
-    """The files of one run with the edits so far, and the `operations` done or `proposed`.
+    """The files of one run with the edits so far, and its `operations`, done or `proposed`.
 
-    A `careful` one leaves to a person what takes facts away: the run ended before it was finished.
-    What is `waiting` was proposed already, by path: the files count as if it were accepted.
-    `ungrounded` are the lines that were left out because nobody has said them.
+    If `careful`, because a run ended early, the removal of facts is left to a person. `waiting` are
+    earlier proposals, by path; they are treated as accepted. `ungrounded` are the lines left out
+    because nobody has said them.
     """
 
     def __init__(
@@ -156,31 +154,31 @@ class WorkingCopy:
         self.files.apply(self.waiting)
         self.files.before.update(self.waiting)
         self.operations: list[Operation] = []
-        self.proposed: list[Proposed] = []
+        self.proposed: list[ProposalGroup] = []
         self.ungrounded: dict[str, None] = {}
-        self._told: set[str] = set()
-        self._said_again: set[str] = set()
+        self._edited: set[str] = set()
+        self._restated: set[str] = set()
         self._ground = author.ground
         self._cited: set[str] = set()
 
-    # Doing -----------------------------------------------------------------------------------
+    # Operations ------------------------------------------------------------------------------
 
     def perform(self, operation: Operation) -> Done:
-        """Do one thing, if it may be done; keep it as a proposal if a person must say so.
+        """Perform an operation if allowed, or keep it as a proposal if a person must decide.
 
         Raises:
-            KbtuiError: it can't be done, or must not; nothing is changed.
+            KbtuiError: It can't be done, or is forbidden; nothing is changed.
         """
         edits = self._work(operation)
         if not edits or (operation.optional and any(map(self.is_human_only, edits))):
             return Done()
         guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
         self._check_subjects(edits)
-        why = self._reason_to_ask(operation, edits, self._check_said(edits))
+        why = self._reason_to_ask(operation, edits, self._check_grounded(edits))
         made = tuple(path for path in edits if not self.files.exists(path))
         if not why:
             self.files.apply(edits)
-            self._told |= edits.keys() - self.files.repaired
+            self._edited |= edits.keys() - self.files.repaired
         elif operation.optional:
             return Done()
         else:
@@ -189,7 +187,7 @@ class WorkingCopy:
         return Done(tuple(sorted(edits)), why, made)
 
     def _reason_to_ask(self, operation: Operation, edits: Edits, unsaid: str) -> str:
-        """Say why a person must decide on edits; empty: they may be made."""
+        """Return why a person must decide on edits, or "" if they may be made."""
         if not self.author.by_tool:
             asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
             return asks or operation.ask
@@ -198,12 +196,12 @@ class WorkingCopy:
         asks = guards.reason_to_ask_of_tool(self.files, edits, self.authors, self.author.asked)
         return asks or unsaid
 
-    def again(self, *, careful: bool = False) -> WorkingCopy:
-        """Do everything again on the files as they are now; what can't be done any more isn't."""
+    def replay(self, *, careful: bool = False) -> WorkingCopy:
+        """Repeat all operations on the files as they are now, skipping those that fail."""
         copy = WorkingCopy(self.services, self.author, careful=careful)
         copy.ungrounded.update(self.ungrounded)
         copy.files.shown |= self.files.shown
-        for path in self.files.before:  # what was looked at counts as known
+        for path in self.files.before:  # files that were read count as known
             copy.files.original(path)
         for operation in self.operations:
             try:
@@ -214,45 +212,49 @@ class WorkingCopy:
 
     @property
     def repaired(self) -> set[str]:
-        """The files in which nothing but links has changed."""
-        return self.files.changed.keys() - self._told
+        """The files in which only links have changed."""
+        return self.files.changed.keys() - self._edited
 
     def file_proposals(self) -> list[FileProposal]:
-        """What a person must decide on, made from the files as they are on disk."""
-        return [self._wish(each) for each in self.proposed]
+        """Return what a person must decide on, computed from the files on disk."""
+        return [self._file_proposal(each) for each in self.proposed]
 
     def stage(self, change: Change) -> None:
-        """Put what was done into a running change; what the user asked for again isn't buried."""
+        """Put the edits into a running change; lift tombstones of what the user asked for again."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
-        if self._said_again and self.author.actor.acts_on_request:
-            self.services.tombstones.lift(change, sorted(self._said_again))
+        if self._restated and self.author.actor.acts_on_request:
+            self.services.tombstones.lift(change, sorted(self._restated))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[FileProposal, str]]:
-        """Store what a person must decide on and hasn't rejected, each with its id."""
+        """Store the proposals that the user hasn't rejected before, each with its id."""
         found = []
-        for wish in self.file_proposals():
-            reason = f"{wish.why[:1].upper()}{wish.why[1:]}."
-            proposal = wish.texts and inbox.add_unless_rejected(
-                self.author.actor, reason, wish.texts, origin=origin, bases=wish.before
+        for proposed_files in self.file_proposals():
+            reason = f"{proposed_files.why[:1].upper()}{proposed_files.why[1:]}."
+            proposal = proposed_files.texts and inbox.add_unless_rejected(
+                self.author.actor,
+                reason,
+                proposed_files.texts,
+                origin=origin,
+                bases=proposed_files.before,
             )
             if proposal:
-                found.append((wish, proposal.id))
+                found.append((proposed_files, proposal.id))
         return found
 
     def is_forbidden(self, fact: str) -> bool:
-        """True for what was forgotten, or taken out by the user, and not said again since."""
+        """Return whether the user forgot or removed a fact and hasn't stated it again since."""
         tombstones, author = self.services.tombstones, self.author
         if tombstones.buried(fact):
             if tombstones.buried(fact, said=author.said, asked=author.actor.acts_on_request):
                 return True
-            self._said_again.add(fact)
+            self._restated.add(fact)
         return author.refuse(fact)
 
-    # What was said --------------------------------------------------------------------------
+    # Grounding -------------------------------------------------------------------------------
 
     def lacks(self, line: str, about: str = "") -> str:
-        """What of a line nobody has said; empty: nothing. `about` are words that don't count."""
+        """Return the part of a line that nobody has said, or ""; words of `about` don't count."""
         if self._ground is None:
             return ""
         fresh = self.files.shown - self._cited if self.author.cites_files else ()
@@ -266,33 +268,33 @@ class WorkingCopy:
         return self._ground.lacks(line, Ground.of([(None, " ".join(known))]))
 
     def user_names(self) -> tuple[str, ...]:
-        """What USER.md and MEMORY.md say that the user is called."""
-        return names_of_user(map(self._standing, (USER, MEMORY)))
+        """Return the user's names according to USER.md and MEMORY.md."""
+        return names_of_user(map(self._current_text, (USER, MEMORY)))
 
     def record_ungrounded(self, line: str) -> None:
-        """Note a line that isn't written, as nobody has said it."""
+        """Record a line that isn't written because nobody has said it."""
         self.ungrounded[plain_fact(line)] = None
 
-    def _standing(self, path: str) -> str:
-        """The text of a file that each edit asks for; not looked for where a scan found none."""
-        return shown_text(self._there(path) if self.files.entry(path) is not None else None)
+    def _current_text(self, path: str) -> str:
+        """Return the text of a file, without reading the disk if the last scan found none."""
+        return shown_text(self._current_data(path) if self.files.entry(path) is not None else None)
 
-    def _there(self, path: str) -> bytes | None:
+    def _current_data(self, path: str) -> bytes | None:
         return self.files.data(path) if self.files.exists(path) else None
 
     def _check_subjects(self, edits: Edits) -> None:
-        """Refuse a new entry about nobody but the user, whom MEMORY.md is about."""
+        """Reject a new entry about the user, who is the subject of MEMORY.md."""
         for path, data in edits.items():
             if self._is_new(path, data) and path not in self.files.moved:
                 entry = parse_entry(path, data or b"")
-                if entry.type in _OF_SOMEBODY and is_user(entry.title, self.user_names()):
+                if entry.type in _ABOUT_PEOPLE and is_user(entry.title, self.user_names()):
                     raise UsageError(
                         f"{entry.title!r} is the user.", "Lines about them go into MEMORY.md."
                     )
 
-    def _check_said(self, edits: Edits) -> str:
-        """Say what of edits nobody has said; what isn't asked for by a tool is refused for it."""
-        for line, about in self._fresh(edits) if self.author.ground is not None else ():
+    def _check_grounded(self, edits: Edits) -> str:
+        """Return what nobody has said, for a tool's edits; reject other edits because of it."""
+        for line, about in self._new_lines(edits) if self.author.ground is not None else ():
             lacking = self.lacks(line, about)
             if not lacking:
                 continue
@@ -306,49 +308,52 @@ class WorkingCopy:
             )
         return ""
 
-    def _fresh(self, edits: Edits) -> Iterator[tuple[str, str]]:
-        """The lines that edits bring, and titles of new entries but a tool's: each with its about.
+    def _new_lines(self, edits: Edits) -> Iterator[tuple[str, str]]:
+        """Yield the added lines and new entries' titles (except a tool's), each with its topic.
 
-        What stands in a file already was let in before; a line that takes the place of another may
-        say what that said.
+        Text that is in a file already was accepted before; a line that replaces another may repeat
+        what that one said.
         """
         there = (*self.files.before.values(), *self.files.edits.values())
         known = {fact for data in there for fact in statements(shown_text(data))}
         for path, data in edits.items():
-            before, after = statements(shown_text(self._there(path))), statements(shown_text(data))
+            before, after = (
+                statements(shown_text(self._current_data(path))),
+                statements(shown_text(data)),
+            )
             entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
             if entry and not self.author.by_tool and self._is_new(path, data):
-                yield entry.title, " ".join((self._standing(MEMORY), *after))
+                yield entry.title, " ".join((self._current_text(MEMORY), *after))
             names = (entry.title, entry.slug, *entry.aliases) if entry else ()
-            about = " ".join((*names, *_besides(before, set(after))))
-            yield from ((each, about) for each in _besides(after, known))
+            about = " ".join((*names, *_excluding(before, set(after))))
+            yield from ((each, about) for each in _excluding(after, known))
 
     def _is_new(self, path: str, data: bytes | None) -> bool:
-        """True for an entry that edits make."""
+        """Return whether edits create an entry."""
         return data is not None and is_entry(path) and not self.files.exists(path)
 
     def is_human_only(self, path: str) -> bool:
-        """True for a file that no machine has written a line of."""
+        """Return whether no line of a file is by a machine."""
         authors = self.authors(path)
         return bool(authors) and all(author.writes_human_text for author in authors)
 
     def authors(self, path: str) -> Sequence[Actor]:
-        """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""
+        """Return the author of each line of a file on disk; unrecorded lines are the user's."""
         text = shown_text(self.files.original(path))
         return [each.actor for each in self.services.history.blame(path, text=text)] if text else ()
 
     # Names -----------------------------------------------------------------------------------
 
     def file(self, ref: str) -> str:
-        """The path of a file that may be changed: an entry, MEMORY.md, USER.md or SOUL.md.
+        """Return the path of a file that may be changed: an entry, MEMORY.md, USER.md or SOUL.md.
 
         Raises:
-            NotFoundError: nothing is called so.
-            UsageError: several are, or it is none of those, or a machine must leave it alone.
+            NotFoundError: Nothing has that name.
+            UsageError: Several do, or it is none of those, or a machine must leave it alone.
         """
         name = clean_line(ref)
         try:
-            path = _NAMES.get(name.lower()) or self._found(name)
+            path = _NAMES.get(name.lower()) or self._resolve(name)
         except NotFoundError:
             path = _NAMES.get(f"{name.lower()}.md", "")
             if not path:
@@ -358,24 +363,24 @@ class WorkingCopy:
                 f"{path} is not yours to change.",
                 "Entries are, and MEMORY.md, USER.md and SOUL.md.",
             )
-        self._check_open(path, name)
+        self._check_editable(path, name)
         return path
 
-    def _found(self, ref: str) -> str:
-        """The path that a name means, of an entry or of any other file that may be known of."""
+    def _resolve(self, ref: str) -> str:
+        """Return the path that a name means, of an entry or another file that may be mentioned."""
         name = without_line(ref)
         if not is_entry(name) and self.files.exists(name) and not self.files.conceals(name):
             return name
         return self.files.find_shown(ref)
 
     def twin(self, kind: str, title: str) -> str | None:
-        """The entry that a new one of this type and title would be the second about; None: none.
+        """Return the entry that a new one of this type and title would duplicate, or None.
 
         Raises:
-            UsageError: it is private, and not to be shown.
+            UsageError: It is private, and must not be shown.
         """
         folder = f"knowledge/{ENTRY_TYPES[kind]}/"
-        made = self._made(title)
+        made = self._changed_in_run(title)
         if made is not None and (self.files.layout.in_place or made.startswith(folder)):
             return made
         twins = [info.path for info in self.services.subjects.twins(kind, title)]
@@ -386,43 +391,43 @@ class WorkingCopy:
         return found
 
     def entry(self, ref: str) -> Entry:
-        """Read an entry by one of its names; raises as `file`."""
+        """Return an entry by one of its names; raises as `file`."""
         path = self.file(ref)
         if path in NOTES:
             raise UsageError(f"{short_name(path)} is not an entry.")
         return self.files.parsed(path)
 
     def named(self, ref: str) -> str | None:
-        """The path of an entry by any of its names; None: it means nothing, or several things."""
-        made = self._made(ref.rpartition("/")[2].replace("-", " "))
+        """Return the path of an entry by any of its names, or None if there isn't exactly one."""
+        made = self._changed_in_run(ref.rpartition("/")[2].replace("-", " "))
         try:
             return made or self.files.find_path(ref)
         except KbtuiError:
             return None
 
     def subject(self, fact: Fact) -> str | None:
-        """The entry about the subject of a fact; None: there is none.
+        """Return the entry about the subject of a fact, or None.
 
         Raises:
-            UsageError: there is one that a machine must leave alone.
+            UsageError: There is one that a machine must leave alone.
         """
-        path = self._made(fact.subject)
+        path = self._changed_in_run(fact.subject)
         if path is None:
             info = self.services.subjects.find(fact)
             path = info.path if info and self.files.exists(info.path) else None
         if path is not None:
-            self._check_open(path, fact.subject)
+            self._check_editable(path, fact.subject)
         return path
 
     def title(self, path: str) -> str:
-        """What a file is called for people."""
+        """Return the title of a file for people."""
         if path in NOTES:
             return path.rpartition("/")[2]
         entry = self.files.entry(path)
         return entry.title if entry else short_name(path)
 
-    def _made(self, name: str) -> str | None:
-        """The one entry that was changed in this run and is called so, bullets and case aside."""
+    def _changed_in_run(self, name: str) -> str | None:
+        """Return the one entry changed in this run that has a name, ignoring bullets and case."""
         wanted = normalise(name)
         found = []
         for path, data in self.files.edits.items():
@@ -432,8 +437,8 @@ class WorkingCopy:
                     found.append(path)
         return found[0] if len(found) == 1 else None
 
-    def _check_open(self, path: str, name: str) -> None:
-        """See that a machine may change a file."""
+    def _check_editable(self, path: str, name: str) -> None:
+        """Check that a machine may change a file."""
         self.files.check_shown(path, name)
         data = self.files.data(path)
         parsed = parse_entry(path, data) if data is not None else None
@@ -456,10 +461,10 @@ class WorkingCopy:
                 group.operations.append(operation)
                 group.paths |= edits.keys()
                 return
-        self.proposed.append(Proposed(why, set(edits), [operation]))
+        self.proposed.append(ProposalGroup(why, set(edits), [operation]))
 
-    def _wish(self, group: Proposed) -> FileProposal:
-        """A proposal with nothing but its own edits, and those of this run that it builds on."""
+    def _file_proposal(self, group: ProposalGroup) -> FileProposal:
+        """Return a proposal with only its own edits, and those of this run that it builds on."""
         copy = WorkingCopy(self.services, self.author)
         try:
             for operation in group.operations:
@@ -477,13 +482,13 @@ class WorkingCopy:
         return FileProposal(group.why, texts, copy.files.before)
 
 
-def _besides(lines: Iterable[str], known: Container[str]) -> Iterator[str]:
+def _excluding(lines: Iterable[str], known: Container[str]) -> Iterator[str]:
     return (each for each in lines if each not in known)
 
 
-@lru_cache(512)  # a run looks at each of its entries once for every fact
+@lru_cache(512)  # a run looks at each of its entries once per fact
 def _names_of(path: str, data: bytes) -> frozenset[str]:
-    """What an entry is called, without bullets and case."""
+    """Return the normalised names of an entry."""
     entry = parse_entry(path, data)
     names = (entry.title, entry.slug.replace("-", " "), *entry.aliases)
     return frozenset(normalise(name) for name in names)

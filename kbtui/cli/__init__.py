@@ -1,7 +1,6 @@
-"""The command line: commands over the knowledge base, with no logic of their own.
+"""The command line: thin commands over the knowledge base.
 
-`root` holds the tree of all commands and runs one; a file holds a command or a few of one kind.
-`output` writes data and what is said to people, `context` opens the workspace that was named,
-`shapes` are the JSON documents. Only `kbtui.__main__` imports this package: `root.run` and
-`output.report`.
+`root` defines and runs the command tree; each other module has one command or a few related ones.
+`output` writes text, JSON and errors, `context` opens the workspace and completes arguments in a
+shell. Only `kbtui.__main__` imports this package: `root.run` and `output.report`.
 """

@@ -1,4 +1,4 @@
-"""Conversation from a script: one turn, and the list of sessions."""
+"""Conversation from scripts: `kbtui ask` and `kbtui sessions`."""
 
 from __future__ import annotations
 
@@ -82,8 +82,12 @@ def ask(
             for notice in session.notices:
                 note(f"kbtui: {notice}")
             layout = kb.workspace
-            view = _JsonView(layout) if as_json else TextView(layout, partial(deed_of, kb), raw=raw)
-            status = asyncio.run(shown(kb.agent.turn(session, message), view))
+            view = (
+                _JsonView(layout)
+                if as_json
+                else TextView(layout, partial(sentence_of, kb), raw=raw)
+            )
+            status = asyncio.run(show_turn(kb.agent.turn(session, message), view))
             if status == 0:
                 condense_if_due(kb, session.id)
             if is_first and not as_json and kb.models.describe().offline:
@@ -94,9 +98,9 @@ def ask(
 
 
 def condense_if_due(kb: KnowledgeBase, session: str) -> None:
-    """Make memory of the conversation where it has become long, with the answer out already.
+    """Consolidate the conversation if it has become long, after flushing the answer.
 
-    What takes longer than a person waits for is left to a process of its own.
+    If that takes longer than a person should wait, a detached process does it.
     """
     import asyncio
 
@@ -105,22 +109,22 @@ def condense_if_due(kb: KnowledgeBase, session: str) -> None:
     if outcome is None:
         return
     if outcome.kind == "late":
-        _condense_apart(kb.workspace.root, session)
+        _condense_detached(kb.workspace.root, session)
     elif outcome.notice:
         note(f"kbtui: {outcome.notice}")
 
 
-def _condense_apart(root: Path, session: str) -> None:
+def _condense_detached(root: Path, session: str) -> None:
     from kbtui.child_process import own_paths, own_program, start_detached
 
     command = own_program("kbtui", "-w", str(root), "consolidate", "--if-due", session)
-    with suppress(OSError):  # else the next answer sees to it
+    with suppress(OSError):  # the next answer tries again
         start_detached(command, {**os.environ, **own_paths()})
 
 
 def _message(text: tuple[str, ...]) -> str:
     parts = [" ".join(text).strip()]
-    stdin: TextIO | None = sys.stdin  # None where a parent closed it
+    stdin: TextIO | None = sys.stdin  # None if the parent process closed it
     if stdin is not None and not stdin.isatty():
         parts.append(stdin.read().strip())
     message = "\n\n".join(part for part in parts if part)
@@ -130,10 +134,10 @@ def _message(text: tuple[str, ...]) -> str:
 
 
 def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
-    """Go on with the session of exactly this id or title, else start one of that title.
+    """Open the session of exactly this id or title, or create one with that title.
 
-    A beginning won't do: a script that names a session for the first time must not speak into
-    somebody else's.
+    Prefixes don't match: a script that uses a name for the first time must not continue some other
+    session.
     """
     if ref is None:
         return kb.sessions.create("cli")
@@ -149,8 +153,8 @@ def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
     return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
 
 
-def deed_of(kb: KnowledgeBase, commit: str) -> str:
-    """What a commit did, as a sentence; its notes by their titles."""
+def sentence_of(kb: KnowledgeBase, commit: str) -> str:
+    """Summarise a commit in a sentence that names notes by their titles."""
     from kbtui.presentation.commit_summary import summarize
     from kbtui.presentation.notes import names_of
 
@@ -159,7 +163,7 @@ def deed_of(kb: KnowledgeBase, commit: str) -> str:
 
 
 class TurnDisplay(Protocol):
-    """Whoever shows the events of a turn."""
+    """A consumer of the events of a turn; `status` is the exit code."""
 
     status: int
 
@@ -167,8 +171,8 @@ class TurnDisplay(Protocol):
         """Show the next event."""
 
 
-async def shown(events: AsyncIterator[Event], view: TurnDisplay) -> int:
-    """Show a turn to its end; the exit code that it ends with."""
+async def show_turn(events: AsyncIterator[Event], view: TurnDisplay) -> int:
+    """Show all events of a turn and return the exit code."""
     async with aclosing(events) as stream:  # type: ignore[type-var]
         async for event in stream:
             view.take(event)
@@ -199,36 +203,36 @@ class _JsonView:
         elif type(event) in shapes:
             name, fields = shapes[type(event)]
             is_proposed = isinstance(event, events.ToolFinished) and event.proposal
-            shown = picked(event, f"{fields} proposal" if is_proposed else fields)
-            say_json_line({"event": name, **shown})
+            shape = picked(event, f"{fields} proposal" if is_proposed else fields)
+            say_json_line({"event": name, **shape})
         if isinstance(event, events.TurnFailed):
             self.status = _failed(event)
 
 
-# A link with a title of its own: a terminal shows the title, and what was written below it.
+# A link with a title: only the title is shown, and the citations below the answer.
 _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 
 
 class TextView:
-    """Writes the answer as it streams in, what it cites, and what was done meanwhile.
+    """Writes the answer as it streams in, its citations and the changes made by tools.
 
-    `by_lines` writes nothing but whole lines, for whoever hears them read.
+    With `by_lines` only whole lines are written, for screen readers.
     """
 
     def __init__(
         self,
         layout: Layout,
-        deed_of: Callable[[str], str],
+        sentence_of: Callable[[str], str],
         *,
         raw: bool = False,
         by_lines: bool = False,
     ) -> None:
         self.status = 0
         self._layout = layout
-        self._deed_of = deed_of
+        self._sentence_of = sentence_of
         self._is_raw = raw and not to_terminal()
         self._by_lines = by_lines
-        self._held = ""
+        self._incomplete = ""
         self._last = ""
 
     def take(self, event: Event) -> None:
@@ -242,7 +246,7 @@ class TextView:
                 self._end_line()
                 note(f"kbtui: {event.text}")
             case events.ToolFinished():
-                self._tell_of(event)
+                self._report_tool(event)
             case events.TurnFinished():
                 self._finish(event)
             case events.TurnFailed():
@@ -251,11 +255,11 @@ class TextView:
             case _:
                 pass
 
-    def _tell_of(self, event: ToolFinished) -> None:
-        """Say what a tool changed; what it only looked up, to a person alone."""
+    def _report_tool(self, event: ToolFinished) -> None:
+        """Report what a tool changed, and on a terminal also what it only looked up."""
         from kbtui.presentation.tools import tool_phrase
 
-        lines = [f"+ {self._deed_of(change.commit)}" for change in event.changes]
+        lines = [f"+ {self._sentence_of(change.commit)}" for change in event.changes]
         if event.proposal:
             lines.append(f"? {event.summary} (kbtui inbox show {event.proposal})")
         elif not event.ok:
@@ -268,7 +272,7 @@ class TextView:
             note(clean_line(line))
 
     def _finish(self, event: TurnFinished) -> None:
-        """Show what an answer cites, and what was not kept or may be about an earlier line."""
+        """Write the citations, and say what wasn't kept and which earlier line it may concern."""
         if not self._last:
             self._write(event.text)
         self._end_line()
@@ -286,11 +290,11 @@ class TextView:
     def _write(self, text: str) -> None:
         if text:
             self._last = text[-1]
-            shown = text if self._is_raw else clean(text)
+            visible = text if self._is_raw else clean(text)
             if self._by_lines:
-                whole, newline, self._held = f"{self._held}{shown}".rpartition("\n")
-                shown = whole + newline
-            sys.stdout.write(shown)
+                whole, newline, self._incomplete = f"{self._incomplete}{visible}".rpartition("\n")
+                visible = whole + newline
+            sys.stdout.write(visible)
             sys.stdout.flush()
 
     def _end_line(self) -> None:

@@ -1,4 +1,4 @@
-"""Conversation line by line, for screen readers, dumb terminals and pipes: `kbtui chat`."""
+"""`kbtui chat`: conversation line by line, for screen readers, dumb terminals and pipes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.ask import TextView, condense_if_due, deed_of, open_session, shown
+from kbtui.cli.ask import TextView, condense_if_due, open_session, sentence_of, show_turn
 from kbtui.cli.context import WorkspaceOption, model_option, pass_place, remote_option, use_model
 from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
@@ -47,21 +47,21 @@ def chat(
     with place.opened() as kb:
         if model:
             use_model(kb, model, remote=remote)
-        talk = _Talk(kb, open_session(kb, ref), by_lines=by_lines)
+        talk = _Chat(kb, open_session(kb, ref), by_lines=by_lines)
         try:
             return talk.run()
         finally:
             talk.session.close()
 
 
-class _Talk:
-    """One conversation after another, until the input ends."""
+class _Chat:
+    """The read-eval loop of the command, which may switch between conversations."""
 
     def __init__(self, kb: KnowledgeBase, session: Session, *, by_lines: bool) -> None:
         self.session = session
         self._kb = kb
         self._by_lines = by_lines
-        self._asks = sys.stdin is not None and sys.stdin.isatty()
+        self._is_interactive = sys.stdin is not None and sys.stdin.isatty()
         self._status = 0
         self._answered = False
         self._ended = False
@@ -76,8 +76,8 @@ class _Talk:
         }
 
     def run(self) -> int:
-        """Talk; the exit code: that of the last answer that failed, where nobody reads along."""
-        if self._asks:
+        """Run until the input ends; return the last failure's exit code if not on a terminal."""
+        if self._is_interactive:
             say("Say something, or /help.")
         was_stopped = False
         while not self._ended:
@@ -85,26 +85,26 @@ class _Talk:
                 message = self._read()
                 if message is None:
                     break
-                self._take(message)
+                self._handle(message)
                 was_stopped = False
             except KeyboardInterrupt:
-                if was_stopped or not self._asks:
+                if was_stopped or not self._is_interactive:
                     return INTERRUPTED
                 was_stopped = True
                 say("\nStopped. Ctrl-C again, or /quit, ends.")
         with suppress(KeyboardInterrupt):
             self._leave()
-        return 0 if self._asks else self._status
+        return 0 if self._is_interactive else self._status
 
     def _read(self) -> str | None:
-        """The next message; None at the end."""
+        """Read the next message, or return None at the end of the input."""
         lines: list[str] = []
         while True:
-            if self._asks:
+            if self._is_interactive:
                 say("You: " if not lines else "...: ", newline=False)
                 sys.stdout.flush()
             line = sys.stdin.readline() if sys.stdin is not None else ""
-            if not line and self._asks:
+            if not line and self._is_interactive:
                 say()
             if not line:
                 return "\n".join(lines) if lines else None
@@ -113,7 +113,7 @@ class _Talk:
             if not text.endswith("\\"):
                 return "\n".join(lines)
 
-    def _take(self, message: str) -> None:
+    def _handle(self, message: str) -> None:
         text = message.strip()
         command = _COMMAND.match(text)
         try:
@@ -131,22 +131,22 @@ class _Talk:
     def _answer(self, text: str) -> None:
         import asyncio
 
-        view = TextView(self._kb.workspace, partial(deed_of, self._kb), by_lines=self._by_lines)
-        if self._asks:
+        view = TextView(self._kb.workspace, partial(sentence_of, self._kb), by_lines=self._by_lines)
+        if self._is_interactive:
             say("kbtui: ", newline=False)
-        status = asyncio.run(shown(self._kb.agent.turn(self.session, text), view))
+        status = asyncio.run(show_turn(self._kb.agent.turn(self.session, text), view))
         self._answered |= status == 0
         self._status = status or self._status
 
     def _leave(self) -> None:
-        """Make memory of the conversation, where there is enough of it."""
+        """Consolidate the conversation if it is due."""
         if self._answered:
             condense_if_due(self._kb, self.session.id)
         self._answered = False
 
     @contextmanager
-    def _other(self) -> Iterator[None]:
-        """Leave this conversation for the one that the block opens; on failure it stays."""
+    def _switching(self) -> Iterator[None]:
+        """Switch to the session that the block assigns, or keep the current one if it raises."""
         before = self.session
         yield
         if self.session is not before:
@@ -165,7 +165,7 @@ class _Talk:
         say("All else is a message. A line that ends in \\ goes on in the next.")
 
     def _new(self, title: str) -> None:
-        with self._other():
+        with self._switching():
             self.session = self._kb.sessions.create("cli", title=clean_line(title))
 
     def _sessions(self, _argument: str) -> None:
@@ -179,7 +179,7 @@ class _Talk:
         session = self._kb.sessions.find(name)
         if session == self.session.id:
             raise UsageError("That is this conversation.")
-        with self._other():
+        with self._switching():
             self.session = self._kb.sessions.open(session)
 
     def _rename(self, title: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings: where they are, what they are, changing them."""
+"""`kbtui config`: show and change settings."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _text(value: Any) -> str:
 
 
 def _settings(place: WorkspaceOption) -> Settings:
-    """Read the settings in force; without a workspace, those of the user."""
+    """Load the effective settings, or the user's if there is no workspace."""
     from kbtui.settings import load_settings
     from kbtui.workspace.opening import find_workspace
 
@@ -133,19 +133,19 @@ def _settings(place: WorkspaceOption) -> Settings:
 
 
 def _warn_if_hidden(place: WorkspaceOption, name: str) -> None:
-    """Say so when another source overrides what was just set."""
+    """Warn if another source overrides the value that was just set."""
     from kbtui.setting_values import HIDDEN, value_of
 
     try:
         in_force = value_of(_settings(place), name)
-        mine = _checked_in_file(name)
+        mine = _value_in_file(name)
     except KbtuiError:
         return
     if in_force not in {HIDDEN, mine} if isinstance(mine, str) else in_force != mine:
         note(f"kbtui: The environment or the workspace's kbtui.toml sets {name} to {in_force!r}.")
 
 
-def _checked_in_file(name: str) -> Any:
+def _value_in_file(name: str) -> Any:
     from kbtui.setting_values import value_of
     from kbtui.settings import load_settings
 

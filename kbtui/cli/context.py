@@ -1,4 +1,4 @@
-"""The workspace that was named, opened for a command, and what a shell completes out of it."""
+"""What commands share: the workspace option, common arguments and shell completion."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOption:
-    """Where a command works; `named` is None when nobody said so."""
+    """The workspace a command works on; `named` is None if none was given."""
 
     named: Path | None = None
 
     @contextmanager
     def opened(self) -> Iterator[KnowledgeBase]:
-        """Open the knowledge base for the block; what it has to say goes to standard error.
+        """Open the knowledge base for the block and write its notices to standard error.
 
-        Without a named workspace the nearest or the user's own one is opened, and made when it
-        isn't there yet.
+        Without a named workspace the nearest or the user's own is opened, and created if missing.
         """
         kb = self.open()
         try:
@@ -50,16 +49,16 @@ class WorkspaceOption:
             kb.close()
 
     def open(self) -> KnowledgeBase:
-        """Open the knowledge base, as `opened` does, for somebody who closes it."""
+        """Open the knowledge base like `opened`; the caller has to close it."""
         from kbtui.knowledge_base import KnowledgeBase
 
         return KnowledgeBase.open(self.named, create=self.named is None)
 
     def check(self) -> None:
-        """See that there is something to open, at little cost.
+        """Check cheaply that there is a workspace to open.
 
         Raises:
-            WorkspaceError: there isn't.
+            WorkspaceError: There is none.
         """
         from kbtui.workspace.opening import can_become_workspace, find_workspace, open_workspace
 
@@ -69,11 +68,11 @@ class WorkspaceOption:
 
 
 def use_model(kb: KnowledgeBase, name: str, *, remote: bool) -> None:
-    """Let a model answer for as long as the knowledge base is open.
+    """Use a model for chat as long as the knowledge base is open.
 
     Raises:
-        UsageError: It is on another machine, the one in use is on this one, and nobody said
-            `remote`.
+        UsageError: The model is on another machine, the configured one is on this machine, and
+            `remote` is false.
     """
     chosen = kb.models.destination(name)
     if chosen.leaves and not remote:
@@ -94,7 +93,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 
 COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
-_MOST = 200
+_MAX_COMPLETIONS = 200
 _WIDTH = 60
 _WORD = re.compile(r"[^\W_]+")
 
@@ -114,14 +113,14 @@ def completion(ctx: click.Context, shell: str) -> None:
         raise UsageError(f"There is no completion for {shell}.")
     root = ctx.find_root().command
     complete = maker(root, {}, "kbtui", COMPLETION_VARIABLE)
-    # `source()` would look for the shell itself, which may be on another machine.
+    # `source()` runs the shell to check its version; the script may be for another machine.
     say(complete.source_template % complete.source_vars())
 
 
 def entry_names(
     ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The entries whose name, or a word of whose slug or title, begins with what was typed."""
+    """Complete entries by a prefix of their name, or of a word of their slug or title."""
     from click.shell_completion import CompletionItem
 
     from kbtui.knowledge.catalog.catalog import EntryIndex
@@ -139,16 +138,16 @@ def entry_names(
         info
         for info in infos
         if fold(info.name).startswith(typed)
-        or any(begins.startswith(typed) for begins in _beginnings(info.slug, info.title))
+        or any(begins.startswith(typed) for begins in _suffixes(info.slug, info.title))
     )
     return [
         CompletionItem(info.name, help=shorten(info.title, _WIDTH))
-        for info in islice(fitting, _MOST)
+        for info in islice(fitting, _MAX_COMPLETIONS)
     ]
 
 
-def _beginnings(*names: str) -> Iterator[str]:
-    """Names from each of their words on."""
+def _suffixes(*names: str) -> Iterator[str]:
+    """Yield the suffixes of names that begin at a word."""
     for name in map(fold, names):
         yield from (name[word.start() :] for word in _WORD.finditer(name))
 
@@ -157,7 +156,7 @@ _LINE_AFTER = re.compile(r":\d+(?:-\d+)?$")
 
 
 class _EntryName(click.ParamType[str]):
-    """What an entry is called; a file of the workspace, as a shell names it, is its path there."""
+    """An entry's name, or a file path from the shell, converted to a workspace path."""
 
     name = "entry"
 
@@ -168,7 +167,7 @@ class _EntryName(click.ParamType[str]):
 
         try:
             layout = open_workspace(find_workspace(ctx.find_root().params.get("workspace")))
-        except KbtuiError:  # the command says so in its own words
+        except KbtuiError:  # reported by the command itself
             return value
         return path_of_file(layout, value)
 
@@ -178,22 +177,22 @@ def _may_be_file(name: str) -> bool:
 
 
 def path_of_file(layout: Layout, name: str) -> str:
-    """The workspace path of a file that is named from the current folder on, or from the root.
+    """Convert a file path, relative to the current folder or absolute, to a workspace path.
 
-    What names none is returned as it is.
+    A name that is no such path is returned unchanged. A line number at the end is kept.
 
     Raises:
-        UsageError: It is a path from here on, or a whole one, and leads out of the workspace.
+        UsageError: It is an explicit path to a file outside the workspace.
     """
     line = _LINE_AFTER.search(name)
-    written = name[: line.start()] if line else name
-    is_path = written.startswith(("./", "../", "~/", "/"))
+    given = name[: line.start()] if line else name
+    is_path = given.startswith(("./", "../", "~/", "/"))
     try:
-        file = Path(os.path.normpath(Path(written).expanduser().absolute()))
+        file = Path(os.path.normpath(Path(given).expanduser().absolute()))
         if not is_path and not file.is_file():
             return name
         file = file.parent.resolve() / file.name
-    except (OSError, ValueError, RuntimeError):  # no such folder, no such home, not a name
+    except (OSError, ValueError, RuntimeError):  # no such folder or home, or an invalid name
         return name
     if not file.is_relative_to(layout.root):
         if is_path and file.exists():
@@ -205,10 +204,10 @@ def path_of_file(layout: Layout, name: str) -> str:
 
 
 def folder_of(layout: Layout, name: str) -> str:
-    """A folder of notes as `Content` has it: from the entries on, or from the current folder on.
+    """Convert a folder, given relative to the entries or as a shell path, for `Content`.
 
     Raises:
-        UsageError: It is no folder for notes of this workspace.
+        UsageError: It isn't a folder for notes in this workspace.
     """
     if not name.startswith((".", "~", "/")):
         return name
@@ -221,19 +220,19 @@ def folder_of(layout: Layout, name: str) -> str:
 
 
 def entry_argument(name: str, **settings: Any) -> Callable[[_Command], _Command]:
-    """An argument that names an entry, which a shell completes."""
+    """Declare an argument that names an entry, with shell completion."""
     return click.argument(name, type=_EntryName(), shell_complete=entry_names, **settings)
 
 
 def entry_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The types of entries."""
+    """Complete types of entries."""
     from kbtui.knowledge.entries.entry import ENTRY_TYPES
 
     return [name for name in ENTRY_TYPES if name.startswith(incomplete)]
 
 
 def setting_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The names of settings."""
+    """Complete names of settings."""
     from kbtui import settings
 
     return [name for name in settings.setting_names() if name.startswith(incomplete)]

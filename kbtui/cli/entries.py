@@ -1,4 +1,4 @@
-"""Entries: list, show, links, new, edit, rename, delete."""
+"""Commands on entries: list, show, links, new, edit, rename, delete."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 
-# As citations and searches name one; of a message several lines may be cited.
+# As in citations and search results, which may cite a range of messages.
 _CONVERSATION = re.compile(
     r"(?:\S*/)?sessions/(?P<session>[^/:]+)\.jsonl(?::(?P<message>\d{1,9})(?:-\d+)?)?"
 )
@@ -68,7 +68,7 @@ def list_command(
 ) -> int:
     """List the entries."""
     with place.opened() as kb:
-        infos = [info for info in _infos(kb, at) if _fits(info, type_, tag)]
+        infos = [info for info in _infos(kb, at) if _matches(info, type_, tag)]
     if as_json:
         say_json([info_shape(info, kb.workspace) for info in infos])
     else:
@@ -80,16 +80,16 @@ def list_command(
 
 
 def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
-    return kb.library.infos() if at is None else _past(kb, at).infos()
+    return kb.library.infos() if at is None else _library_at(kb, at).infos()
 
 
-def _past(kb: KnowledgeBase, at: str) -> PastLibrary:
+def _library_at(kb: KnowledgeBase, at: str) -> PastLibrary:
     from kbtui.knowledge.library.library import PastLibrary
 
     return PastLibrary(kb.history, at, kb.library)
 
 
-def _fits(info: EntryInfo, type_: str | None, tag: str | None) -> bool:
+def _matches(info: EntryInfo, type_: str | None, tag: str | None) -> bool:
     if type_ and (info.type or "").casefold() != type_.casefold():
         return False
     if not tag:
@@ -145,7 +145,7 @@ def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> N
 def _show_conversation(
     kb: KnowledgeBase, session: str, message: str | None, *, as_json: bool
 ) -> None:
-    """Show what was said, or one message by its number."""
+    """Print a conversation, or one message of it by number."""
     from kbtui.maintenance.export import message_shape, session_markdown
 
     log = kb.sessions.read_log(session)
@@ -159,7 +159,7 @@ def _show_conversation(
 
 
 def _document_path(kb: KnowledgeBase, name: str) -> str:
-    """The workspace path of the document that a name means, if it means one."""
+    """Return the workspace path of the document of this name, or ""."""
     from kbtui.documents.documents import is_document
     from kbtui.workspace.files import exists
 
@@ -195,10 +195,10 @@ def _entry_at(kb: KnowledgeBase, ref: str, at: str) -> Entry:
 
 
 def recorded_path(kb: KnowledgeBase, ref: str, at: str | None = None) -> str:
-    """Find the path that a name means now, or meant in a revision, or in any (at is None).
+    """Find the path that a name means now or meant in revision `at`, any revision if None.
 
     Raises:
-        NotFoundError: it never was.
+        NotFoundError: It never existed.
     """
     from kbtui.workspace.files import checked_path
     from kbtui.workspace.layout import paths_named
@@ -209,20 +209,20 @@ def recorded_path(kb: KnowledgeBase, ref: str, at: str | None = None) -> str:
     except NotFoundError as error:
         for candidate in candidates:
             path = checked_path(candidate)
-            if _was_there(kb, path, at):
+            if _existed(kb, path, at):
                 return path
         if at is not None:
-            return _past(kb, at).find_path(ref)
+            return _library_at(kb, at).find_path(ref)
         raise error from None
-    if at is not None and not _was_there(kb, path, at):
-        # It is called so today; then it may have been another file's name.
+    if at is not None and not _existed(kb, path, at):
+        # The name may have belonged to another file then.
         for candidate in candidates:
-            if _was_there(kb, checked_path(candidate), at):
+            if _existed(kb, checked_path(candidate), at):
                 return checked_path(candidate)
     return path
 
 
-def _was_there(kb: KnowledgeBase, path: str, at: str | None) -> bool:
+def _existed(kb: KnowledgeBase, path: str, at: str | None) -> bool:
     if at is not None:
         return path in kb.history.tree(at)
     return next(kb.history.log(path, limit=1), None) is not None
@@ -304,7 +304,7 @@ def edit(place: WorkspaceOption, entry: str) -> None:
     """Edit an entry in $VISUAL or $EDITOR."""
     with place.opened() as kb:
         found = kb.library.find(entry)
-        if not kb.workspace.writable:  # before anything is typed
+        if not kb.workspace.writable:  # checked before anything is typed
             raise StorageError(
                 f"The workspace {kb.workspace.root} is read-only.",
                 "`kbtui show` shows the entry. To change it, make the folder writable.",
@@ -352,7 +352,7 @@ def _say_entry(entry: Entry, layout: Layout, *, as_json: bool) -> None:
 
 
 def _edited(library: Library, entry: Entry) -> Entry:
-    """Let the person edit a copy, and write it back through the door."""
+    """Let the user edit a copy, and commit the result through the door."""
     from kbtui.history.change import Actor
     from kbtui.workspace.layout import is_recorded
 
@@ -364,7 +364,7 @@ def _edited(library: Library, entry: Entry) -> Entry:
         raise UnreadableError(
             f"{entry.path} can't be edited here: {entry.problem}", "Use your editor on the file."
         )
-    # In a conflict the door keeps both versions.
+    # On a conflict the door keeps both versions, so the copy isn't needed.
     with edited_copy(entry.text, f"{entry.slug}.md", kept=ConflictError) as text:
         if text != entry.text:
             library.write(
@@ -375,13 +375,13 @@ def _edited(library: Library, entry: Entry) -> Entry:
 
 @contextmanager
 def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -> Iterator[str]:
-    """Let the person edit `text` in a file called `name`; yields what they made of it.
+    """Let the user edit `text` in a temporary file called `name`, and yield the result.
 
-    When the block ends well, or in an error after which it is `kept` elsewhere, the copy goes;
-    otherwise the error says where it is.
+    The file is deleted when the block succeeds or raises one of the errors `kept`, after which the
+    text is stored elsewhere. On other errors the message says where the file is.
 
     Raises:
-        UsageError: The editor can't be started, or ended with a failure.
+        UsageError: The editor can't be started or fails.
     """
     import shutil
     import tempfile
@@ -401,7 +401,7 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
 
 
 def _run_editor(file: Path) -> None:
-    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file, and wait for its end."""
+    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file and wait for it to exit."""
     import subprocess
 
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"

@@ -1,4 +1,4 @@
-"""``kbtui export``: notes on their way to other programs."""
+"""``kbtui export``: notes and conversations for other programs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from kbtui.views.view import View
 
 _FORMAT = 1
-_SHOWN = 5
+_MAX_SHOWN = 5
 _STAYS = (
     "The log of all changes, the settings and hidden files stay here; `kbtui sync` takes the log"
     " along."
 )
-_BETWEEN = "\n---\n\n"
+_SEPARATOR = "\n---\n\n"
 _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Where to, in what form, and whether what is there may be written over."""
+class _Target:
+    """The target and format, and whether an existing target may be overwritten."""
 
     file: Path
     form: str
@@ -47,7 +47,7 @@ class _Wanted:
         return str(self.file) == "-"
 
     def check(self, ref: str | None, since: str | None) -> None:
-        """Refuse what can't be exported so."""
+        """Raise `UsageError` for combinations that can't be exported."""
         is_tree = self.form in ("folder", "obsidian", "zip")
         if self.to_output and is_tree:
             raise UsageError(f"A {self.form} needs a place.", "Try: kbtui export -o notes.zip")
@@ -58,7 +58,7 @@ class _Wanted:
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """The output, or the file, which comes into being whole."""
+        """Open standard output or the target file, which is written atomically."""
         from kbtui.maintenance.export import new_file
 
         if self.to_output:
@@ -71,7 +71,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Exported:
-    """What was written, in words and as a number, and how much that is private wasn't."""
+    """What was written: `told` in words, `count` files or messages, `kept_back` private ones."""
 
     told: str
     count: int
@@ -126,7 +126,7 @@ def export(
       {"target", "format", "count", "private_kept_back"}
     """  # noqa: D301  # a sign of click's
     form = form or _form_of(ref, target)
-    wanted = _Wanted(Path(target or "-").expanduser(), form, overwrite=overwrite)
+    wanted = _Target(Path(target or "-").expanduser(), form, overwrite=overwrite)
     wanted.check(ref, since)
     begin = _moment(since) if since else None
     with place.opened() as kb:
@@ -144,8 +144,8 @@ def export(
         click.get_current_context().exit(1)
 
 
-def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Wanted) -> _Exported:
-    """Write all files, or those that changed since a time."""
+def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Target) -> _Exported:
+    """Export all files, or those that changed since `begin`."""
     from kbtui.maintenance.export import changed_since, tree_of
 
     tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
@@ -160,7 +160,7 @@ def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Wante
     if others := len(tree.paths) - len(paths):
         what = counted(others, "other file")
         note(f"kbtui: {what} can't be in one text; a folder, a zip or JSON takes all.")
-    _tell_left_out(tree)
+    _note_left_out(tree)
     if not wanted.to_output:
         note(f"kbtui: {_STAYS}")
     told = counted(count, "file")
@@ -176,15 +176,15 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
-def _tell_left_out(tree: Tree) -> None:
-    for path, why in list(tree.left_out.items())[:_SHOWN]:
+def _note_left_out(tree: Tree) -> None:
+    for path, why in list(tree.left_out.items())[:_MAX_SHOWN]:
         note(f"kbtui: Left out: {tree.workspace.file(path)}: {why.rstrip('.')}.")
-    if (more := len(tree.left_out) - _SHOWN) > 0:
+    if (more := len(tree.left_out) - _MAX_SHOWN) > 0:
         note(f"kbtui: And {more} more; `kbtui check` names them.")
 
 
 def _is_text(path: str) -> bool:
-    """True of what one Markdown file can hold: notes, memory, how-tos, conversations."""
+    """Return whether a path can be part of a single Markdown file."""
     from kbtui.history.change import is_derived
     from kbtui.maintenance.export import CONVERSATIONS
 
@@ -193,7 +193,7 @@ def _is_text(path: str) -> bool:
 
 
 def _form_of(ref: str | None, target: str | None) -> str:
-    """The form that a target's name tells, else the usual one."""
+    """Return the format for a target's suffix, else the default one."""
     if form := _FORMATS.get(Path(target or "").suffix.lower()):
         return form
     if ref:
@@ -203,8 +203,8 @@ def _form_of(ref: str | None, target: str | None) -> str:
     return "folder"
 
 
-def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Exported:
-    """Write a conversation."""
+def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Exported:
+    """Export a conversation."""
     from kbtui.maintenance.export import session_markdown
 
     session = kb.sessions.find(ref)
@@ -223,7 +223,7 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Expor
     return _Exported(counted(len(shown), "message"), len(shown), len(said) - len(shown))
 
 
-def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:
+def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Target) -> None:
     from kbtui.maintenance.export import (
         CONVERSATIONS,
         markdown_of,
@@ -246,15 +246,15 @@ def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:
             for path in tree.paths:
                 if not path.startswith(CONVERSATIONS) and (data := tree.read(path)) is not None:
                     stream.write(f"{between}{markdown_of(tree.name(path), data)}".encode())
-                    between = _BETWEEN
+                    between = _SEPARATOR
             for info, log in _conversations(kb, tree):
                 lines = session_markdown(info.id, log.shown_title, log.messages)
                 stream.write("".join([between, "\n".join(lines)]).encode("utf-8", "replace"))
-                between = _BETWEEN
+                between = _SEPARATOR
 
 
 def _conversations(kb: KnowledgeBase, tree: Tree) -> Iterator[tuple[SessionInfo, SessionLog]]:
-    """The conversations that leave, the oldest first."""
+    """Yield the exported conversations, oldest first."""
     from kbtui.maintenance.export import CONVERSATIONS
 
     for info in sorted(kb.sessions.list(), key=lambda info: (info.created, info.id)):
@@ -272,7 +272,7 @@ def _conversation_shape(info: SessionInfo, messages: Iterable[SessionMessage]) -
 
 
 def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
-    """One object, an entry or a file a line, so that it needn't be held whole."""
+    """Yield the JSON document in pieces, one line per entry or file, to keep memory bounded."""
     from kbtui.maintenance.export import CONVERSATIONS, file_shape
 
     infos = {info.path: info for info in kb.library.infos()}
@@ -304,7 +304,7 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
 
 
 class _Output:
-    """Standard output, which takes texts."""
+    """A binary writer on standard output, which takes text."""
 
     def write(self, data: bytes) -> int:
         say(data.decode("utf-8", "replace"), newline=False)

@@ -1,4 +1,4 @@
-"""Changes, who made them, and the way back: log, diff, undo, restore, git."""
+"""Commands on history: log, diff, undo, restore, git."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def log(
 def _print_log(
     kb: KnowledgeBase, found: Iterator[Commit], about: str | None, limit: int | None
 ) -> int:
-    """Write changes as sentences, in a terminal no more than a screenful; how many they were."""
+    """Print changes as sentences, at most a screenful on a terminal, and return their number."""
     from kbtui.presentation.commit_summary import is_upkeep
 
     if about is None:
@@ -107,7 +107,7 @@ def _actor(name: str) -> Actor:
 
 
 class LogPrinter:
-    """Writes commits as sentences; for a person below their days, else each with its whole time."""
+    """Prints commits as sentences, grouped by day or each with its full time."""
 
     def __init__(self, kb: KnowledgeBase, *, by_days: bool, about: str | None = None) -> None:
         from kbtui.presentation.notes import Names
@@ -118,7 +118,7 @@ class LogPrinter:
         self._day: date | None = None
 
     def __call__(self, commit: Commit) -> None:
-        """Write one line of the log, and its day where that is another one."""
+        """Print one line of the log, after a heading if its day is new."""
         from kbtui.presentation.actors import committer
         from kbtui.presentation.commit_summary import summarize
         from kbtui.presentation.times import day_heading
@@ -160,7 +160,7 @@ def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
 
 
 def _as_revision(kb: KnowledgeBase, word: str) -> str | None:
-    """Take a word for a revision if it is one; else it is a path."""
+    """Resolve a word as a revision, or return None if it isn't one."""
     try:
         return kb.history.resolve(word)
     except NotFoundError:
@@ -177,7 +177,7 @@ def _diff_path(kb: KnowledgeBase, ref: str) -> str:
 
 
 def print_patch(patch: str) -> None:
-    """Write a patch, coloured where colours are wanted."""
+    """Print a patch, coloured if colours are enabled."""
     if not coloured():
         say(patch, newline=False)
         return
@@ -188,11 +188,11 @@ def print_patch(patch: str) -> None:
         say_line(click.style(line, fg=colour, bold=bold))
 
 
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 
 
 def _check_one(named: int, *, is_part: bool, is_commit: bool) -> None:
-    """Refuse several changes at once, and a part of what is no commit."""
+    """Raise `UsageError` for several changes, or for parts of something other than a commit."""
     if named > 1:
         raise UsageError(
             "Undo takes back one change at a time.",
@@ -205,7 +205,7 @@ def _check_one(named: int, *, is_part: bool, is_commit: bool) -> None:
         )
 
 
-def _tell_last(kb: KnowledgeBase, last: Commit) -> None:
+def _print_last(kb: KnowledgeBase, last: Commit) -> None:
     from kbtui.presentation.commit_summary import sentence
     from kbtui.presentation.notes import Names
 
@@ -250,20 +250,20 @@ def undo(
             is_import = (last.origin.batch or "").startswith("import-")
             rev, batch = (None, last.origin.batch) if is_import else (last.id, None)
             if not as_json:
-                _tell_last(kb, last)
+                _print_last(kb, last)
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
-        work = _undo_of(kb, rev, paths, hunk, turn, batch)
-        commit = _settled(work, prefer)
+        work = _undo_function(kb, rev, paths, hunk, turn, batch)
+        commit = _resolved(work, prefer)
         say_commit(commit, kb, as_json=as_json, way_back="To have it back")
 
 
 def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> bool:
-    """Take back an import with the sessions that it brought; False: the batch brought none."""
+    """Undo an import with its sessions; return False if the batch imported none."""
     from kbtui.importers.engine import take_back
 
-    work = _undo_of(kb, None, (), None, None, batch)
-    done = take_back(kb.services, batch, lambda: _settled(work, prefer))
+    work = _undo_function(kb, None, (), None, None, batch)
+    done = take_back(kb.services, batch, lambda: _resolved(work, prefer))
     if done is None:
         return False
     commit, taken = done
@@ -282,13 +282,13 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
     return True
 
 
-def _settled(
+def _resolved(
     work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str | None
 ) -> Commit | None:
     return _preferring(work, prefer) if prefer else work({})
 
 
-def _undo_of(
+def _undo_function(
     kb: KnowledgeBase,
     rev: str | None,
     paths: tuple[str, ...],
@@ -307,12 +307,12 @@ def _undo_of(
 def _preferring(
     work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str
 ) -> Commit | None:
-    """Decide every conflict alike; deciding some may bring up others."""
+    """Resolve all conflicts for one side, repeatedly, as resolving some may reveal others."""
     from kbtui.history.merging.tree_merge import Side
 
     side = Side.OURS if prefer == "now" else Side.THEIRS
     decisions: dict[Conflict, Resolution] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         try:
             return work(decisions)
         except UndoConflictError as error:
@@ -322,7 +322,7 @@ def _preferring(
 
 @contextmanager
 def conflicts_shown(layout: Layout) -> Iterator[None]:
-    """Show a person both sides of each place where the block's undo met a conflict."""
+    """Print both sides of each conflict if the undo in the block raises one."""
     try:
         yield
     except UndoConflictError as error:
@@ -384,21 +384,21 @@ def restore(
 
 
 def print_diffs(diffs: Iterable[FileDiff], workspace: Workspace) -> None:
-    """Write differences as a patch."""
+    """Print differences as a patch."""
     from kbtui.history.queries.diff import as_patch
 
     print_patch(as_patch(diffs, workspace.file))
 
 
-_READING = (
+_READ_ONLY_COMMANDS = (
     *("annotate", "apply", "archive", "blame", "bundle", "cat-file", "count-objects", "describe"),
     *("diff", "diff-tree", "for-each-ref", "format-patch", "fsck", "grep", "help", "log"),
     *("ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "show"),
     *("show-branch", "show-ref", "status", "var", "verify-pack", "version", "whatchanged"),
 )
 _OPTIONS_WITH_VALUE = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
-# Nothing that stands in the history's own folder, in the user's or in the system's settings runs.
-_PLAIN = (
+# Run no hooks or programs configured in the repository, the user's or the system's settings.
+_SAFE_OPTIONS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "status.showUntrackedFiles=no"),
@@ -422,29 +422,29 @@ def git(place: WorkspaceOption, yes: bool, arguments: tuple[str, ...]) -> int:
     if program is None:
         raise NotFoundError("git is not installed.", "kbtui itself needs none: see `kbtui log`.")
     if not yes:
-        _check_reads(arguments)
+        _check_read_only(arguments)
     with place.opened() as kb:
         if kb.history.head() is None:
             raise NotFoundError("There is no commit yet.")
         workspace = kb.workspace
         root = workspace.root
-        # The history has no index of its own; git gets one in the cache.
+        # The history has no git index; git gets one in the cache.
         index = kb.workspace.cache / "git-index"
     environment = _environment(workspace, index)
     subprocess.run(
-        [program, *_PLAIN, "read-tree", "HEAD"],
+        [program, *_SAFE_OPTIONS, "read-tree", "HEAD"],
         env=environment,
         cwd=root,
         check=False,
         stderr=subprocess.DEVNULL,
     )
-    return _run([program, *_PLAIN, *arguments], environment, root)
+    return _run([program, *_SAFE_OPTIONS, *arguments], environment, root)
 
 
 def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
-    """Run a program that has the terminal; how it ended, as a shell says it.
+    """Run a program in the foreground and return its exit status, 128 + N for signal N.
 
-    An interrupt is its own affair and its pager's: who left here would leave them behind.
+    Interrupts are left to it and its pager, which would otherwise outlive this process.
     """
     import subprocess
 
@@ -464,12 +464,12 @@ def _environment(workspace: Workspace, index: Path) -> dict[str, str]:
         "GIT_DIR": str(workspace.repository),
         "GIT_INDEX_FILE": str(index),
     }
-    # In place the files lie otherwise than in the history: git would take all for deleted.
+    # In place, files have other paths than in the history: git would take all for deleted.
     return found if workspace.in_place else found | {"GIT_WORK_TREE": str(workspace.root)}
 
 
-def _check_reads(arguments: tuple[str, ...]) -> None:
-    """Refuse what could rewrite the history, or lead elsewhere."""
+def _check_read_only(arguments: tuple[str, ...]) -> None:
+    """Raise `UsageError` for git commands that could rewrite the history or work elsewhere."""
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -478,7 +478,7 @@ def _check_reads(arguments: tuple[str, ...]) -> None:
                 f"`git {option}` would lead git away from this history or change its settings.",
                 "If that is meant: kbtui git --yes ...",
             )
-    if rest and rest[0] not in _READING:
+    if rest and rest[0] not in _READ_ONLY_COMMANDS:
         raise UsageError(
             f"`git {rest[0]}` may change the history, and kbtui wouldn't know.",
             "Undo, restore and purge are kbtui's own. If git shall do it: kbtui git --yes ...",

@@ -1,4 +1,4 @@
-"""Bringing in what other programs keep: `kbtui import`."""
+"""`kbtui import`: exports of other programs, documents and web pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Estimate
 
-_SHOWN = 20
-_A_MOMENT = 0.2
+_MAX_SHOWN = 20
+_REDRAW_SECONDS = 0.2
 
 
 @click.command("import")
@@ -76,7 +76,7 @@ def import_command(
 
 
 class _ImportWork:
-    """One run of the command."""
+    """One run of the command, with its results so far."""
 
     def __init__(self, kb: KnowledgeBase, paths: list[tuple[Path, bool]], *, as_json: bool) -> None:
         self._kb = kb
@@ -85,11 +85,11 @@ class _ImportWork:
         self._results: list[dict[str, Any]] = []
         self._memory: dict[str, Any] | None = None
         self._failed: KbtuiError | None = None
-        self._looked: list[tuple[Path, ImportPreview]] | None = None
+        self._previews: list[tuple[Path, ImportPreview]] | None = None
         self._line = ProgressLine()
 
     def is_agreed(self, budget: float | None) -> bool:
-        """True unless a model that costs money would be used, and nobody agrees to that."""
+        """Return whether no paid model would be used, or the user agrees to its cost."""
         from kbtui.memory.background.service import estimate
 
         if not estimate(self._kb.models, "import", 0, 0).is_paid:
@@ -98,24 +98,24 @@ class _ImportWork:
         if self._as_json or sys.stdin is None or not sys.stdin.isatty():
             note("Nothing is imported yet, as the model costs money: add --yes or --no-memory.")
             return False
-        for path, found in self._looked or ():
+        for path, found in self._previews or ():
             self._say_preview(path, found)
         limit = f", for at most ${budget:.2f}" if budget is not None else ""
-        self._looked = []
+        self._previews = []
         return click.confirm(f"Import that, and have it condensed{limit}?", err=True)
 
     def preview(self) -> int:
-        """Say what would come in."""
-        if self._looked is None:
+        """Print what would be imported, and return the exit code."""
+        if self._previews is None:
             self._look()
-        for path, found in self._looked or ():
+        for path, found in self._previews or ():
             self._results.append({"path": str(path), **self._preview_shape(found)})
             if not self._as_json:
                 self._say_preview(path, found)
         return self.end(dry_run=True)
 
     def keep(self, sources: Sequence[str], *, dry_run: bool) -> None:
-        """Keep documents and pages; nothing is fetched for a look."""
+        """Import documents and web pages; a dry run downloads nothing."""
         from kbtui.documents.documents import Documents, kind_of
         from kbtui.documents.keeping import keep_document
 
@@ -143,11 +143,11 @@ class _ImportWork:
                     note(f"kbtui: {file}: {problem}")
 
     def run(self) -> None:
-        """Bring in what there is."""
+        """Import all exports."""
         from kbtui.importers.engine import run
         from kbtui.importers.frontends import nothing_in
 
-        def bring(opened: OpenedExport, source: Source) -> None:
+        def import_one(opened: OpenedExport, source: Source) -> None:
             report = run(self._kb.services, opened, source, self._watch())
             self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
             if not self._as_json:
@@ -155,10 +155,10 @@ class _ImportWork:
             if report.is_empty:
                 raise nothing_in(opened.path, report)
 
-        self._each(bring)
+        self._for_each(import_one)
 
     def remember(self, budget: float | None) -> None:
-        """Make memory of what these exports brought, now and before."""
+        """Condense the conversations of these exports, from this and earlier imports."""
         import asyncio
 
         from kbtui.importers.frontends import remembered
@@ -187,7 +187,7 @@ class _ImportWork:
             note(f"kbtui: {counted(done.left, 'conversation')} wait. {done.notice}")
 
     def end(self, *, dry_run: bool = False) -> int:
-        """Write JSON where it is wanted; the exit code."""
+        """Write the JSON document, if requested, and return the exit code."""
         if self._as_json:
             say_json({"dry_run": dry_run, "imports": self._results, "memory": self._memory})
         return self._failed.exit_code if self._failed else 0
@@ -204,11 +204,11 @@ class _ImportWork:
                 raise nothing_in(opened.path, found)
             looked.append((opened.path, found))
 
-        self._each(look)
-        self._looked = looked
+        self._for_each(look)
+        self._previews = looked
 
-    def _each(self, work: Callable[[OpenedExport, Source], None]) -> None:
-        """Do something with each export; what isn't one, or can't be read, is told."""
+    def _for_each(self, work: Callable[[OpenedExport, Source], None]) -> None:
+        """Call `work` for each export, reporting paths that aren't one or can't be read."""
         from kbtui.importers.export_files import OpenedExport
         from kbtui.importers.frontends import unknown
 
@@ -228,10 +228,10 @@ class _ImportWork:
             self._line.end()
 
     def _work_on(self, opened: OpenedExport, work: Callable[[OpenedExport, Source], None]) -> bool:
-        """Do something with the exports of each program; False if there is none.
+        """Call `work` for each program's export in a path; return False if there is none.
 
         Raises:
-            UnreadableError: Of one of them nothing could be read; the others are done.
+            UnreadableError: Nothing of one export could be read; the others are finished.
         """
         from kbtui.importers.engine import left_over, sources_of
 
@@ -254,19 +254,19 @@ class _ImportWork:
         return some
 
     def _fail(self, path: str, error: KbtuiError, *, alone: bool) -> None:
-        """Tell of what couldn't be imported; what stands alone ends the command."""
+        """Report a failed import; raise for a single path without JSON, or if it was stopped."""
         if isinstance(error, StoppedError) or (alone and not self._as_json):
             raise error
         self._failed = error
         told = {"path": path, "error": error.message, "hint": error.hint or None}
-        if self._results and self._results[-1]["path"] == path:  # nothing of it came
+        if self._results and self._results[-1]["path"] == path:  # its empty report
             self._results[-1].update(told)
         else:
             self._results.append(told)
         note(f"kbtui: {path}: {error}")
 
     def _watch(self) -> Callable[[int, int, str], None]:
-        """Show on a terminal how far it is, and how long it may take yet."""
+        """Return a callback that shows progress and the remaining time on a terminal."""
         from kbtui.text import span
 
         begun = last = time.monotonic()
@@ -274,7 +274,7 @@ class _ImportWork:
         def watch(done: int, total: int, what: str) -> None:
             nonlocal last
             now = time.monotonic()
-            if now - last < _A_MOMENT:
+            if now - last < _REDRAW_SECONDS:
                 return
             last = now
             share = done / total if total else 1.0
@@ -307,16 +307,16 @@ def _say_report(kb: KnowledgeBase, report: Report) -> None:
     from kbtui.importers.frontends import reported
 
     say(reported(report))
-    for came in report.sessions[:_SHOWN]:
+    for came in report.sessions[:_MAX_SHOWN]:
         kind = "" if came.kind == "new" else f" ({came.kind})"
         say_line(
             say_styled(came.session, fg="cyan"),
             f"  {came.messages:>5}  ",
             say_styled(came.title + kind),
         )
-    for path in report.entries[:_SHOWN]:
+    for path in report.entries[:_MAX_SHOWN]:
         say_line(say_styled(kb.workspace.file(path), fg="cyan"))
-    more = max(0, len(report.sessions) - _SHOWN) + max(0, len(report.entries) - _SHOWN)
+    more = max(0, len(report.sessions) - _MAX_SHOWN) + max(0, len(report.entries) - _MAX_SHOWN)
     if more:
         note(f"… and {more:,} more: `kbtui sessions` and `kbtui list` show them.")
     _say_skipped(report.skipped)
@@ -325,22 +325,22 @@ def _say_report(kb: KnowledgeBase, report: Report) -> None:
 
 
 def _say_skipped(skipped: list[Skipped]) -> None:
-    for each in skipped[:_SHOWN]:
+    for each in skipped[:_MAX_SHOWN]:
         note(f"kbtui: left out: {each.place}: {each.why}")
-    if len(skipped) > _SHOWN:
-        note(f"kbtui: {len(skipped) - _SHOWN:,} more were left out; --json lists all of them.")
+    if len(skipped) > _MAX_SHOWN:
+        note(f"kbtui: {len(skipped) - _MAX_SHOWN:,} more were left out; --json lists all of them.")
 
 
 def preview_shape(found: ImportPreview) -> dict[str, Any]:
-    """What an export holds."""
+    """Return the preview of an export as a JSON object."""
     times = {"first": found.first, "last": found.last}
     told = {name: time.isoformat() if time else None for name, time in times.items()}
-    # `asdict` would count the counts of a Counter again.
+    # `asdict` copies a Counter wrongly: it counts its (kind, count) pairs.
     return {**asdict(found), "named": found.named, **told}
 
 
 def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
-    """What an import did."""
+    """Return the report of an import as a JSON object."""
     return {
         "source": report.source,
         "batch": report.batch,

@@ -1,4 +1,4 @@
-"""The inbox: changes that a machine wanted to make, and a person decides on."""
+"""`kbtui inbox`: decide on proposals, which are changes waiting for the user."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
 
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)
-        said = _said(plan, _names(kb, [plan]))
+        said = _plan_sentence(plan, _names(kb, [plan]))
     patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
         say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan)})
@@ -171,7 +171,7 @@ def _list(place: WorkspaceOption, *, as_json: bool) -> None:
     for plan in () if as_json else plans:
         when = moment(plan.proposal.created)
         conflicts = f"  ({counted(len(plan.conflicts), 'conflict')})" if plan.conflicts else ""
-        said = say_styled(_said(plan, names))
+        said = say_styled(_plan_sentence(plan, names))
         say_line(say_styled(plan.proposal.id, fg="yellow"), f"  {when}  ", said, conflicts)
     for path in problems:
         note(f"kbtui: {path} can't be read.")
@@ -186,8 +186,8 @@ def _names(kb: KnowledgeBase, plans: Sequence[Plan]) -> Names:
     return names_of(kb.library, (path for plan in plans for path in paths_of(plan)))
 
 
-def _said(plan: Plan, names: Names) -> str:
-    """Who would change what, and why."""
+def _plan_sentence(plan: Plan, names: Names) -> str:
+    """Describe in a sentence who would change what, and why."""
     from kbtui.presentation.actors import actor_name
     from kbtui.presentation.proposals import format_files, reason_of
 

@@ -1,4 +1,4 @@
-"""Setting up and keeping in order: init, reindex, doctor, check, sync, purge."""
+"""Commands for setup and maintenance: init, workspaces, reindex, doctor, check, sync, purge."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from kbtui.maintenance.purge import Purged, Purging
     from kbtui.maintenance.sync import Synced
 
-_SEARCH = "search"  # the folder of the index in the cache
-_SHOWN = 20
-_FEW = 3
+_SEARCH = "search"  # folder of the search index in the cache
+_MAX_SHOWN = 20
+_MAX_NAMED = 3
 _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 
@@ -58,27 +58,27 @@ def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool
 
         move_in_place(create_workspace(root, in_place=True))
     if demo:
-        _plant(root.expanduser())
+        _write_demo(root.expanduser())
     with KnowledgeBase.open(root.expanduser(), create=True) as kb:
         count = len(kb.library.infos())
         say(str(kb.workspace.root))
-        _tell_of_dendron(kb)
+        _note_dendron(kb)
         note(
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
-        _tell_of_texts(kb)
+        _note_texts(kb)
         if kb.detached_worker.prepare().state == "preparing":
             note("Search by meaning is being prepared in the background, once.")
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
         if outer is not None:
             note(f"It lies in the workspace {outer}, which leaves its notes out from now on.")
         if not kb.workspace.in_place:
-            _tell_of_elsewhere(root, _notes_elsewhere(kb.workspace.root))
+            _note_elsewhere(root, _notes_elsewhere(kb.workspace.root))
 
 
-def _tell_of_elsewhere(root: Path, folders: list[str]) -> None:
-    """Say how the notes beside a workspace's folders can be searched."""
+def _note_elsewhere(root: Path, folders: list[str]) -> None:
+    """Explain how to search notes outside the workspace's own folders."""
     if folders:
         names = ", ".join(json.dumps(name, ensure_ascii=False) for name in folders)
         note(
@@ -87,18 +87,18 @@ def _tell_of_elsewhere(root: Path, folders: list[str]) -> None:
         )
 
 
-def _tell_of_texts(kb: KnowledgeBase) -> None:
-    """Say which files beside the notes are texts, and none of them."""
+def _note_texts(kb: KnowledgeBase) -> None:
+    """Name text files that aren't notes, as they don't end in .md."""
     if texts := list(kb.library.texts()):
-        names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_FEW])
-        more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+        names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_MAX_NAMED])
+        more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
         note(
             f"Only files that end in .md are notes: {names}{more} can be read, and aren't searched."
         )
 
 
-def _tell_of_dendron(kb: KnowledgeBase) -> None:
-    """Say which vaults of Dendron's are here, or that others lie beside this one."""
+def _note_dendron(kb: KnowledgeBase) -> None:
+    """Name the Dendron vaults here, or the workspace that has more beside this one."""
     dendron = kb.library.dendron
     if dendron is None or dendron.top is None:
         return
@@ -110,8 +110,8 @@ def _tell_of_dendron(kb: KnowledgeBase) -> None:
         note(f"A vault of Dendron's; the workspace {top} has the others too: kbtui init {top}")
 
 
-def _plant(root: Path) -> None:
-    """Tell the example in a new workspace."""
+def _write_demo(root: Path) -> None:
+    """Write the demo into a new workspace."""
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.demo import StoryClock, plant
     from kbtui.workspace.layout import MACHINE
@@ -134,7 +134,7 @@ def _check_empty(kb: KnowledgeBase) -> None:
 
 
 def _notes_elsewhere(root: Path) -> list[str]:
-    """The top-level folders that hold Markdown and aren't part of a workspace."""
+    """Return the top-level folders with Markdown that aren't part of the workspace layout."""
     known = {"knowledge", "memory", "sessions", "docs", "skills"}
     return sorted(
         folder.name
@@ -197,12 +197,12 @@ def reindex(place: WorkspaceOption) -> None:
     with storage_errors(f"Can't clear {cache}"):
         for item in cache.iterdir():
             if item.name == _SEARCH:
-                continue  # an app may have it open: the index is rebuilt under its own lock
+                continue  # the app may have it open; it is rebuilt under its own lock
             if item.is_dir() and not item.is_symlink():
                 shutil.rmtree(item, ignore_errors=True)
             else:
                 item.unlink(missing_ok=True)
-    # What there is to say of it has been said.
+    # `open` prints no notices, which were printed above.
     with place.open() as kb, ProgressLine() as progress:
         kb.library.refresh()
         unsubscribe = kb.search.subscribe(lambda status: progress(status.message))
@@ -355,20 +355,20 @@ def purge(
     """
     from kbtui.redaction.secret import Secret
 
-    secret = Secret(text if text is not None else _asked_secret())
-    purging = _purging(place)
+    secret = Secret(text if text is not None else _prompt_secret())
+    purging = _open_purging(place)
     if dry_run or not (yes or as_json or not sys.stdin.isatty()):
         found = purging.find(secret)
         _say_found(found, as_json=as_json and dry_run)
         if dry_run or found.is_nowhere:
             return int(found.is_nowhere)
         click.confirm("Remove it for good?", abort=True, err=True)
-    done = purging.run(secret, _tell_step, confirmed=count, delete_binaries=delete_binaries)
+    done = purging.run(secret, _note_step, confirmed=count, delete_binaries=delete_binaries)
     return _say_purged(done, as_json=as_json)
 
 
-def _purging(place: WorkspaceOption) -> Purging:
-    """The history alone: nothing that would keep what it has read in a cache."""
+def _open_purging(place: WorkspaceOption) -> Purging:
+    """Open the history only: the knowledge base would cache what it reads."""
     from kbtui.history.history import History
     from kbtui.maintenance.purge import Purging
     from kbtui.workspace.opening import find_workspace, open_workspace
@@ -380,7 +380,7 @@ def _purging(place: WorkspaceOption) -> Purging:
     return Purging(workspace, history)
 
 
-def _asked_secret() -> str:
+def _prompt_secret() -> str:
     if sys.stdin.isatty():
         return str(click.prompt("What is to be removed", hide_input=True, err=True))
     text = sys.stdin.read().rstrip("\r\n")
@@ -413,7 +413,7 @@ def _say_purged(done: Purged, *, as_json: bool) -> int:
     return 1 if done.is_nowhere or any("not looked at" not in line for line in done.left) else 0
 
 
-def _tell_step(text: str) -> None:
+def _note_step(text: str) -> None:
     if sys.stderr.isatty():
         note(f"{text} ...")
 
@@ -422,10 +422,10 @@ def _say_found(found: Purged, *, as_json: bool) -> None:
     if as_json:
         say_json(_purge_shape(found))
         return
-    for each in found.found[:_SHOWN]:
+    for each in found.found[:_MAX_SHOWN]:
         say(f"{each.count:>5}  {each.name}")
-    if len(found.found) > _SHOWN:
-        say(f"       and {len(found.found) - _SHOWN:,} more files")
+    if len(found.found) > _MAX_SHOWN:
+        say(f"       and {len(found.found) - _MAX_SHOWN:,} more files")
     if found.objects:
         say(f"{found.objects:>5}  objects of the history")
     if found.is_nowhere:

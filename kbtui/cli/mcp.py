@@ -1,4 +1,4 @@
-"""Serving other agents: mcp."""
+"""`kbtui mcp`: the MCP server for other agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory from a script: remember, forget, consolidate, audit, dream and its way back."""
+"""Commands on memory: remember, forget, consolidate, audit, dream, dream-log, dream-restore."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ def consolidate(
     import asyncio
 
     with place.opened() as kb:
-        if if_due and session:  # what an answer had no time for
-            asyncio.run(kb.memory.consolidate_if_due(session, _LATE_SECONDS))
+        if if_due and session:  # started detached by `condense_if_due`
+            asyncio.run(kb.memory.consolidate_if_due(session, _DETACHED_SECONDS))
             return 0
         kb.memory.count_old()
-        if by_model and not _may_cost(kb.memory, is_sure=is_sure):
+        if by_model and not _is_cost_agreed(kb.memory, is_sure=is_sure):
             return 1
         chosen = [kb.sessions.find(session)] if session else kb.memory.unfinished(by_model=by_model)
         outcomes = [asyncio.run(kb.memory.consolidate(each, by_model=by_model)) for each in chosen]
@@ -130,11 +130,11 @@ def consolidate(
     return next((each.error.exit_code for each in outcomes if each.error is not None), 0)
 
 
-def _may_cost(memory: Memory, *, is_sure: bool) -> bool:
-    """True unless a paid model would be given what waits, and nobody agrees to that.
+def _is_cost_agreed(memory: Memory, *, is_sure: bool) -> bool:
+    """Return whether no paid model would be used, or the user agrees to its cost.
 
     Raises:
-        UsageError: there is no model, or nobody can be asked.
+        UsageError: There is no model, or no terminal to ask on.
     """
     from kbtui.settings import OFFLINE
 
@@ -171,7 +171,7 @@ def _print_outcome(outcome: CondensingOutcome) -> None:
     say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(said))
     if outcome.notice:
         note(f"kbtui: {outcome.notice}")
-    elif outcome.error is not None:  # a notice says it, and what can be done
+    elif outcome.error is not None:  # a notice already includes the error
         note(f"kbtui: {outcome.error}")
 
 
@@ -216,12 +216,12 @@ def _print_audit(found: Audit) -> None:
 
 _SPAN = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[mhd]?)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "": "hours"}
-_LOOK_EVERY = 60.0
-_LISTED = 10
-_LATE_SECONDS = 900.0
+_POLL_SECONDS = 60.0
+_MAX_LISTED = 10
+_DETACHED_SECONDS = 900.0
 
 
-class _Every(click.ParamType):  # type: ignore[type-arg]
+class _Interval(click.ParamType):  # type: ignore[type-arg]
     """A time such as 30m, 2h or 1d."""
 
     name = "every"
@@ -236,7 +236,7 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--every", metavar="TIME", type=_Every(), help="Keep running, every 30m, 2h, 1d.")
+@click.option("--every", metavar="TIME", type=_Interval(), help="Keep running, every 30m, 2h, 1d.")
 @json_option
 @pass_place
 def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_json: bool) -> int:
@@ -245,7 +245,7 @@ def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_jso
 
     with place.opened() as kb:
         if every is not None:
-            return asyncio.run(_again_and_again(kb, every, dry_run=dry_run, as_json=as_json))
+            return asyncio.run(_dream_repeatedly(kb, every, dry_run=dry_run, as_json=as_json))
         report = asyncio.run(kb.memory.dream.run(dry_run=dry_run))
     return _print(report, kb.workspace, as_json=as_json)
 
@@ -312,7 +312,7 @@ def dream_restore(
         )
     with place.opened() as kb, conflicts_shown(kb.workspace):
         if rev is None:
-            _list(kb, _LISTED, as_json=as_json)
+            _list(kb, _MAX_LISTED, as_json=as_json)
             note("Name one of them: kbtui dream-restore REV")
             return 2
         change = kb.memory.dream_log.show(rev)
@@ -324,10 +324,10 @@ def dream_restore(
     return None
 
 
-async def _again_and_again(
+async def _dream_repeatedly(
     kb: KnowledgeBase, every: timedelta, *, dry_run: bool, as_json: bool
 ) -> int:
-    """Dream whenever it is due and something is new; ends with Ctrl+C."""
+    """Run Dream at the interval `every` if there is news, until interrupted."""
     import asyncio
 
     due = datetime.now(UTC)
@@ -335,7 +335,7 @@ async def _again_and_again(
         if datetime.now(UTC) >= due and await asyncio.to_thread(kb.memory.dream.has_news):
             due = datetime.now(UTC) + every
             _print(await kb.memory.dream.run(dry_run=dry_run), kb.workspace, as_json=as_json)
-        await asyncio.sleep(min(_LOOK_EVERY, every.total_seconds()))
+        await asyncio.sleep(min(_POLL_SECONDS, every.total_seconds()))
 
 
 def _print(report: DreamReport, layout: Layout, *, as_json: bool) -> int:

@@ -1,7 +1,7 @@
-"""Standard output, which is data, its shapes in JSON, and how people are told of errors.
+"""Output of commands: data on standard output, its JSON shapes, and errors on standard error.
 
-Text out of notes is shown to a terminal without the characters that could steer it; into a pipe
-or a file it goes as it is.
+Text from notes is stripped of control characters on a terminal, and written unchanged to a pipe or
+file.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 UNEXPECTED = 1
-# JSON escapes C0 itself; these would reach a terminal as they are.
-_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# `json` escapes C0 controls itself; these would reach a terminal unescaped.
+_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def prepare_streams() -> None:
-    """Let no character of a note break the output, whatever the terminal's encoding is.
+    """Make the standard streams safe: no encoding errors, and closed ones lead to the null device.
 
-    A stream that was closed before the start leads nowhere. Otherwise the first file that is opened
-    would become it.
+    The first file opened would otherwise get the descriptor of a closed stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -49,17 +48,17 @@ def prepare_streams() -> None:
 
 
 def to_terminal() -> bool:
-    """True if a person reads the output as it comes."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
-def _takes_all() -> bool:
-    """True if every character can be written as it is; else JSON escapes it."""
+def _encodes_all() -> bool:
+    """Return whether standard output can encode every character; else JSON escapes them."""
     return (sys.stdout.encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8"}
 
 
 def coloured() -> bool:
-    """True if colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
+    """Return whether to use colours: on a terminal, unless NO_COLOR is set."""
     return to_terminal() and not os.environ.get("NO_COLOR")
 
 
@@ -70,44 +69,44 @@ def say(text: str = "", *, newline: bool = True) -> None:
 
 
 def say_styled(text: str, **style: Any) -> str:
-    """Dress a piece of one line, where colours are wanted."""
+    """Clean a piece of one line, and style it if colours are enabled."""
     shown = clean_line(text)
     return click.style(shown, **style) if coloured() else shown
 
 
 def say_line(*pieces: str) -> None:
-    """Write one line of pieces that `say_styled` or `clean_line` made safe already."""
+    """Write one line of pieces already cleaned by `say_styled` or `clean_line`."""
     sys.stdout.write("".join(pieces) + "\n")
 
 
 def say_json(document: Any) -> None:
     """Write one JSON document."""
     indent = 2 if to_terminal() else None
-    text = json.dumps(document, ensure_ascii=not _takes_all(), indent=indent, default=str)
+    text = json.dumps(document, ensure_ascii=not _encodes_all(), indent=indent, default=str)
     sys.stdout.write(_escaped(text) + "\n")
 
 
 def say_json_line(document: Any) -> None:
-    """Write one line of a JSON stream, at once."""
-    text = json.dumps(document, ensure_ascii=not _takes_all(), default=str)
+    """Write one line of a JSON stream and flush it."""
+    text = json.dumps(document, ensure_ascii=not _encodes_all(), default=str)
     sys.stdout.write(_escaped(text) + "\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """Tell a person something beside the data."""
+    """Write a message for the user to standard error."""
     sys.stderr.write(f"{clean(text)}\n")
     sys.stderr.flush()
 
 
 class ProgressLine:
-    """Shows what is being done on one line of a terminal, for a person who waits."""
+    """A progress message on one line of the terminal, redrawn in place."""
 
     def __init__(self) -> None:
         self._shown = False
 
     def __call__(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show a message in place of the last one."""
         if sys.stderr.isatty():
             self._shown = True
             sys.stderr.write(f"\r\x1b[K{clean_line(text)[:76]}")
@@ -120,18 +119,18 @@ class ProgressLine:
         self.end()
 
     def end(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
 def _escaped(text: str) -> str:
-    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Write ``kbtui: message`` and, on a line of its own, what to do about it."""
+    """Write ``kbtui: message`` to standard error, and the hint on its own line."""
     sys.stderr.write(f"kbtui: {clean_line(message)}\n")
     if hint:
         sys.stderr.write(f"  {clean(hint).strip()}\n")
@@ -139,7 +138,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def report(error: Exception) -> int:
-    """Say what went wrong and give the exit code; what nobody foresaw goes into the log whole."""
+    """Report an error and return the exit code; log the traceback of an unexpected one."""
     import logging
 
     if isinstance(error, KbtuiError):
@@ -164,13 +163,13 @@ def report(error: Exception) -> int:
 
 
 def picked(value: object, names: str) -> dict[str, Any]:
-    """The attributes of a value that are shown under their own names; tuples become lists."""
+    """Return the attributes of a value with these space-separated names, tuples as lists."""
     shape = {name: getattr(value, name) for name in names.split()}
     return {name: list(each) if type(each) is tuple else each for name, each in shape.items()}
 
 
 def info_shape(info: EntryInfo | Entry, layout: Layout) -> dict[str, Any]:
-    """An entry in a list."""
+    """Return an entry for a list."""
     names = "type title tags created updated summary category aliases private problem"
     return {"path": layout.file(info.path), **picked(info, names)}
 
@@ -178,7 +177,7 @@ def info_shape(info: EntryInfo | Entry, layout: Layout) -> dict[str, Any]:
 def entry_shape(
     entry: Entry, links: Iterable[ResolvedLink], backlinks: Iterable[Backlink], layout: Layout
 ) -> dict[str, Any]:
-    """An entry with its text and links."""
+    """Return an entry with its text and links."""
     return {
         **info_shape(entry, layout),
         "text": entry.text,
@@ -188,19 +187,19 @@ def entry_shape(
 
 
 def link_shape(resolved: ResolvedLink, layout: Layout) -> dict[str, Any]:
-    """A link; `path` is null where it leads nowhere."""
+    """Return a link; `path` is null if it is broken."""
     path = layout.file(resolved.path) if resolved.path else None
     link = picked(resolved.link, "target kind line alias heading")
     return {**link, "path": path, "title": resolved.title}
 
 
 def backlink_shape(link: Backlink, layout: Layout) -> dict[str, Any]:
-    """A line elsewhere that links here."""
+    """Return a line elsewhere that links here."""
     return {"path": layout.file(link.path), **picked(link, "title line text")}
 
 
 def commit_shape(commit: Commit, layout: Layout) -> dict[str, Any]:
-    """A commit in the log."""
+    """Return a commit for the log."""
     origin = commit.origin
     return {
         "commit": commit.id,
@@ -219,7 +218,7 @@ def commit_shape(commit: Commit, layout: Layout) -> dict[str, Any]:
 
 
 def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
-    """One hit of a search."""
+    """Return a hit of a search."""
     shape: dict[str, Any] = {
         "path": layout.file(hit.path),
         **picked(hit, "title heading lines line score relevance"),
@@ -239,7 +238,7 @@ def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
 
 
 def result_shape(result: SearchResult, layout: Layout) -> dict[str, Any]:
-    """The answer to one query."""
+    """Return the result of one query."""
     return {
         **picked(result, "query scope semantic notice suggestion"),
         "took_ms": round(result.took_ms, 2),
@@ -248,7 +247,7 @@ def result_shape(result: SearchResult, layout: Layout) -> dict[str, Any]:
 
 
 def session_shape(info: SessionInfo) -> dict[str, Any]:
-    """A session in the list."""
+    """Return a session for the list."""
     return {
         **picked(info, "id title messages channel"),
         "created": info.created.isoformat(),
@@ -260,9 +259,9 @@ def session_shape(info: SessionInfo) -> dict[str, Any]:
 def say_commit(
     commit: Commit | None, kb: KnowledgeBase, *, as_json: bool, way_back: str = ""
 ) -> None:
-    """Name the commit that was made, and what it did; None: nothing had to be changed.
+    """Print a new commit and what it did, or that nothing had to be changed if it is None.
 
-    A `way_back`, such as "Take it back with", is told to a person, with the command.
+    `way_back`, such as "Take it back with", introduces the undo command on a terminal.
     """
     if commit is None:
         note("It is that already.")

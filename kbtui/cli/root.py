@@ -1,4 +1,4 @@
-"""The command line: every command under one name, and how each of them ends."""
+"""The command tree, and the conversion of errors to exit codes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kbtui.cli.setup import setup
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-_BROKEN_PIPE = 141  # what a shell says of a program that SIGPIPE ended
+_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_BROKEN_PIPE = 141  # a shell's status for a program killed by SIGPIPE
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(click.Group):
-    """Lists the commands in the order they were added, and knows what was nearly meant."""
+    """A group that lists commands in the order they were added and suggests similar names."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -52,7 +52,7 @@ class _Commands(click.Group):
 
 
 class _Folder(click.Path):
-    """A folder that is only looked at once its disk is known to answer."""
+    """A folder that isn't checked while parsing, as its disk may not respond."""
 
     def convert(
         self,
@@ -124,19 +124,21 @@ for _command in (
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command to its end; nothing is raised, the exit code says how it went."""
+    """Run one command and return its exit code, without raising."""
     output.prepare_streams()
     try:
         status = _invoke(list(argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        return _quietly_closed()
+        return _output_closed()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except click.ClickException as error:
         return _usage(error)
-    except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
-        return _full(error) if isinstance(error, OSError) and _is_full(error) else report(error)
+    except Exception as error:  # noqa: BLE001  # last resort; it is logged with its traceback
+        return (
+            _report_full(error) if isinstance(error, OSError) and _is_full(error) else report(error)
+        )
     return status
 
 
@@ -154,7 +156,7 @@ def _invoke(argv: list[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> int:
-    """Say what is wrong with the request, and where its help is."""
+    """Report a usage error with a pointer to the command's help."""
     context = getattr(error, "ctx", None)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
@@ -164,15 +166,15 @@ def _usage(error: click.ClickException) -> int:
     return error.exit_code
 
 
-def _quietly_closed() -> int:
-    """Nobody reads any more: end without a word."""
+def _output_closed() -> int:
+    """Return the exit code for a closed output, discarding the rest of it."""
     _drop_output()
     return _BROKEN_PIPE
 
 
 def _is_full(error: OSError) -> bool:
-    """True if it is the output that can't be written; what failed elsewhere names a file."""
-    if error.filename is not None or error.errno not in _NO_ROOM:
+    """Return whether standard output can't be written; other errors name a file."""
+    if error.filename is not None or error.errno not in _FULL_ERRNOS:
         return False
     try:
         os.write(sys.stdout.fileno(), b"\n")
@@ -181,7 +183,7 @@ def _is_full(error: OSError) -> bool:
     return False
 
 
-def _full(error: OSError) -> int:
+def _report_full(error: OSError) -> int:
     _drop_output()
     complain(
         f"The output can't be written: {error.strerror}.",
@@ -191,6 +193,6 @@ def _full(error: OSError) -> int:
 
 
 def _drop_output() -> None:
-    """Let Python, too, flush what is left to nowhere when it exits."""
+    """Redirect standard output to the null device, for Python's flush at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Search, for a person and for a program with many questions."""
+"""`kbtui search`: one query, or a stream of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Search(click.Command):
-    """Says in its help what a query may hold."""
+    """A command whose help describes the query language."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table of the query language."""
@@ -96,7 +96,7 @@ def search(
 def _answer_many(
     kb: KnowledgeBase, queries: Iterable[str], options: dict[str, Any], *, semantic: bool | None
 ) -> int:
-    """Answer each line; the index is synced first, and the model loaded once."""
+    """Answer a stream of queries, after syncing the index and loading the model once."""
     kb.search.sync()
     said = ""
     for name, text in _read(queries):
@@ -129,7 +129,7 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
 
     strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
     for hit in strong:
-        # A message goes by its number, as where it is cited.
+        # Messages go by their number, as in citations.
         where = f"{layout.file(hit.path)}:{hit.messages[0] if hit.messages else hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
@@ -145,7 +145,7 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
 
 
 def _print_notes(result: SearchResult, elsewhere: int, folded: int) -> None:
-    """Say what there is beside the hits, or instead of them."""
+    """Print notices about the result, weak hits and hits elsewhere."""
     from kbtui.search.results import counted_in_conversations
 
     if result.notice:
@@ -161,7 +161,7 @@ def _print_notes(result: SearchResult, elsewhere: int, folded: int) -> None:
 
 
 def _highlighted(hit: Hit) -> str:
-    """The snippet on one line, with what matched in bold."""
+    """Return the snippet on one line, with matches in bold."""
     if not coloured():
         return " ".join(clean(hit.snippet).split())
     parts: list[str] = []

@@ -1,4 +1,4 @@
-"""Getting a model: what is on this machine, or fetched through Ollama, tried and put to work."""
+"""`kbtui setup`: find a model on this machine or download one with Ollama, and try it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GET_OLLAMA = """\
 No server with a model answers on this machine. Get Ollama from https://ollama.com and start it,
 then run `kbtui setup` again; or enter a provider's key with /model in the app."""
-_BAR = 24
+_BAR_WIDTH = 24
 
 
 @click.command()
@@ -36,23 +36,23 @@ def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
     from kbtui.settings import load_settings
 
     models = ModelRegistry(load_settings())
-    found = _here(models, model) or _fetched(models, model, yes=yes)
+    found = _local_model(models, model) or _fetch(models, model, yes=yes)
     if found is None:
         say(_GET_OLLAMA)
         return 1
     say(f"{found.name}: {found.about}")
-    _put_to_work(models, found)
+    _try_and_assign(models, found)
     _offer_unread(place)
     return 0
 
 
 def _offer_unread(place: WorkspaceOption) -> None:
-    """Say what was kept without a model where one is, and what it costs to have that condensed."""
+    """Report what was archived without a model, and what condensing it would cost."""
     from kbtui.workspace.layout import MACHINE
     from kbtui.workspace.opening import find_workspace
 
     if not (find_workspace(place.named) / MACHINE).is_dir():
-        return  # setting a model up makes no workspace
+        return  # setup creates no workspace
     with place.opened() as kb:
         unread = kb.memory.unread()
     if unread is not None and unread.sessions:
@@ -63,18 +63,18 @@ def _offer_unread(place: WorkspaceOption) -> None:
         )
 
 
-def _here(models: ModelRegistry, wanted: str | None) -> FoundModel | None:
-    """The model that was named, or the first, of those that run on this machine."""
+def _local_model(models: ModelRegistry, wanted: str | None) -> FoundModel | None:
+    """Return the wanted model, or the first usable one, of those on this machine."""
     from kbtui.models.providers import OLLAMA
 
-    # An Ollama elsewhere is one that the person's environment names.
+    # An Ollama on another machine counts: the user's environment names it.
     mine = (each for each in models.usable_here() if each.is_local or each.source == OLLAMA)
     named = (each for each in mine if wanted is None or each.is_called(wanted))
     return next((each for each in named if each.usable), None)
 
 
-def _fetched(models: ModelRegistry, wanted: str | None, *, yes: bool) -> FoundModel | None:
-    """Fetch a model through Ollama; None where there is no Ollama, or the person says no."""
+def _fetch(models: ModelRegistry, wanted: str | None, *, yes: bool) -> FoundModel | None:
+    """Download a model with Ollama, or return None if none runs on this machine."""
     from kbtui.models.fetching import GIGABYTE, memory_of_machine, offer_for, pull
     from kbtui.models.providers import is_loopback
 
@@ -102,14 +102,14 @@ def _fetched(models: ModelRegistry, wanted: str | None, *, yes: bool) -> FoundMo
         pull(ollama.base, str(name), lambda *step: line(_bar(*step)))
     finally:
         line.end()
-    return _here(models, str(name))
+    return _local_model(models, str(name))
 
 
 def _agree(name: str, *, yes: bool) -> None:
-    """Ask whether to fetch a model.
+    """Ask whether to download a model, and abort the command if not.
 
     Raises:
-        UsageError: Nobody can be asked.
+        UsageError: There is no terminal to ask on.
     """
     if yes:
         return
@@ -121,13 +121,13 @@ def _agree(name: str, *, yes: bool) -> None:
 def _bar(step: str, done: int, total: int) -> str:
     if not total:
         return step
-    filled = min(_BAR, _BAR * done // total)
-    bar = "#" * filled + "." * (_BAR - filled)
+    filled = min(_BAR_WIDTH, _BAR_WIDTH * done // total)
+    bar = "#" * filled + "." * (_BAR_WIDTH - filled)
     return f"[{bar}] {done / 1e9:.1f} of {total / 1e9:.1f} GB"
 
 
-def _put_to_work(models: ModelRegistry, found: FoundModel) -> None:
-    """Try a model, and give it the roles that it does for."""
+def _try_and_assign(models: ModelRegistry, found: FoundModel) -> None:
+    """Try a model and assign it the roles it is good enough for."""
     import asyncio
 
     from kbtui.maintenance.setup import try_model

@@ -1,4 +1,4 @@
-"""Why a line stands where it stands, and who wrote how much of an entry."""
+"""`kbtui why`: the origin of a line, or the authors of an entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 _LINE = re.compile(r"(?P<ref>.+):(?P<line>\d{1,9})")
-_MOST = 12
+_MAX_MESSAGES = 12
 _WIDTH = 300
 
 
@@ -37,7 +37,7 @@ def why(workspace: WorkspaceOption, place: str, at: str | None, as_json: bool) -
     """
     with workspace.opened() as kb:
         rev = kb.history.resolve(at) if at else None
-        path, line = _place(kb, place, rev)
+        path, line = _resolve_place(kb, place, rev)
         provenance = kb.provenance
         if line is None:
             shares = provenance.authors(path, rev)
@@ -51,7 +51,7 @@ def why(workspace: WorkspaceOption, place: str, at: str | None, as_json: bool) -
         _print_why(found, kb)
 
 
-def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
+def _resolve_place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
     match = _LINE.fullmatch(words)
     if match is None:
         return recorded_path(kb, words, rev), None
@@ -102,11 +102,11 @@ def _print_messages(why: Why) -> None:
     say()
     say_line(say_styled(why.title, bold=True), "  ", say_styled(why.session or "", dim=True))
     shown = [each for each in why.messages if each.id in why.telling] or list(why.messages)
-    for each in shown[:_MOST]:
+    for each in shown[:_MAX_MESSAGES]:
         who = say_styled(f"{each.id:>5} {each.role}", fg="green")
         say_line(f"{moment(each.time)} {who}")
         say(_indented(shorten(each.content, _WIDTH)))
-    left = len(why.messages) - len(shown[:_MOST])
+    left = len(why.messages) - len(shown[:_MAX_MESSAGES])
     if left:
         say(f"  and {left} more of messages {why.messages[0].id} to {why.messages[-1].id}")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.cli.help import PAGES, for_terminal
+from kbtui.cli.help import PAGES, render_page
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command
@@ -30,7 +30,7 @@ def test_a_page_is_shown_as_markdown_in_a_pipe(kbtui: Command, topic: str, word:
 
 
 def test_on_a_terminal_a_table_has_columns_and_no_line_is_too_long() -> None:
-    lines = for_terminal(PAGE, 50).splitlines()
+    lines = render_page(PAGE, 50).splitlines()
     assert lines[0] == "Keys"
     assert lines[2].split() == ["Key", "What", "it", "does"]
     assert lines[3] == "/       Filter | find"

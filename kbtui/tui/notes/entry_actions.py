@@ -1,7 +1,6 @@
-"""Changing entries from the app: each asks what it needs, does it, and says what it did.
+"""Interactive actions on entries: each asks for its input, acts, and notifies the user.
 
-All take the node whose app asks, raise `KbtuiError` for what can't be done, and return None where
-the person left it.
+All take a node of the app, raise `KbtuiError` on failure, and return None if the user cancels.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
 
-_MOST_TASKS = 5_000
+_MAX_TASKS = 5_000
 
 
 async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | None:
-    """Ask for title and type, and make an entry of the lines that have a name, in their words."""
+    """Ask for title and type, and create an entry from the lines that mention a name."""
     name = path.removeprefix(NAME_PREFIX)
     lines = [each for each in await asyncio.to_thread(kb.names.lines, name) if not each.is_past]
     said = (f"- {each.line.text}{f' ({each.when[:10]})' if each.when else ''}" for each in lines)
@@ -47,9 +46,9 @@ async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | 
 async def entry_of_message(
     node: DOMNode, kb: KnowledgeBase, session: str, message: int
 ) -> Entry | None:
-    """Ask for title and type, and make an entry of what was said in a conversation.
+    """Ask for title and type, and create an entry from a message of a conversation.
 
-    What began the conversation is called as that is, anything else by its own first words.
+    The suggested title is that of the conversation for its first message, else the first words.
     """
     log = await asyncio.to_thread(kb.sessions.read_log, session)
     first, said = log.messages[0], next(each for each in log.messages if each.id == message)
@@ -66,7 +65,7 @@ async def new_entry(
     body: str | None = None,
     origin: Origin | None = None,
 ) -> Entry | None:
-    """Ask for title and type, of which `category` suggests one, and make the entry."""
+    """Ask for title and type, with one suggested by `category`, and create the entry."""
     types = await asyncio.to_thread(kb.library.kinds)
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
     chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
@@ -93,7 +92,7 @@ async def new_entry(
 
 
 def _folder_for(kb: KnowledgeBase, folder: str, category: str) -> str:
-    """The folder where the cursor is, unless it is that of another type."""
+    """Return the folder for a new entry: the current one, unless it belongs to another type."""
     if kb.library.in_place:
         return category
     top = category.partition("/")[0]
@@ -103,7 +102,7 @@ def _folder_for(kb: KnowledgeBase, folder: str, category: str) -> str:
 
 
 def first_line_to_fill(text: str) -> int:
-    """Where writing a new entry begins: below its first section, or at the end."""
+    """Return the line to start editing a new entry: below its first section, or the last."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("## "):
@@ -112,7 +111,7 @@ def first_line_to_fill(text: str) -> int:
 
 
 async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
-    """Ask for a new title, rename the entry and repair the links to it; returns its new path."""
+    """Ask for a new title, rename the entry, repair links to it, and return its new path."""
     entry = await asyncio.to_thread(kb.library.get, path)
     what = f"Rename {clean_line(entry.title)}"
     about = "Links to it are repaired; the old name stays as an alias."
@@ -123,7 +122,7 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
 
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
-    """Ask for another category and move the entry there; returns its new path."""
+    """Ask for another category, move the entry there, and return its new path."""
     infos = await asyncio.to_thread(kb.library.infos)
     info = next((info for info in infos if info.path == path), None)
     if info is None:
@@ -149,7 +148,7 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
         own.append(kb.library.rename(path, new, sink=sink).path)
 
     text = "{files} would be rewritten: their links follow it. You can take it back with u."
-    question = Question(title, text, "does it", own, names=await _names(kb))
+    question = Question(title, text, "does it", own, names=await _load_names(kb))
     if await make_change(node, kb.history, gather, question) is None:
         return None
     renamed = await asyncio.to_thread(kb.library.info, own[-1])
@@ -159,13 +158,13 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
 
 
 async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
-    """Make links of the places where other entries say the name of one."""
+    """Turn mentions of an entry in other entries into links."""
     mentions = await asyncio.to_thread(load_mentions, kb, path)
     if not mentions:
         tell(node, "No other note says its name without a link.")
         return
     others = {each.path for each in mentions}
-    names = await _names(kb)
+    names = await _load_names(kb)
     title = names[path].title
     text = "{files} would be changed: what says the name would link to it. F4 takes it back."
     question = Question(f"Link what names {title}", text, "links them", unasked=0, names=names)
@@ -176,11 +175,11 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
-    """Delete an entry; where other files link to it, they would change too, so ask first."""
+    """Delete an entry, with confirmation if links to it in other files would change."""
     info = await asyncio.to_thread(kb.library.info, path)
     title = clean_line(title_of(info) if info is not None else name_of(path))
     text = "{files} would be rewritten: links to it become plain text. You can take it back with u."
-    names = await _names(kb)
+    names = await _load_names(kb)
     question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0, names=names)
     commit = await make_change(node, kb.history, partial(kb.library.delete, path), question)
     if commit is not None:
@@ -189,9 +188,9 @@ async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | 
 
 
 async def undelete(node: DOMNode, kb: KnowledgeBase, deleted: Commit) -> str | None:
-    """Undo a deletion; returns the path of the entry that is back."""
+    """Undo a deletion and return the path of the restored entry."""
     path = next((c.path for c in deleted.paths if c.kind == "deleted"), "")
-    if await _undone(node, kb, deleted, (), (path,)) is None:
+    if await _undo(node, kb, deleted, (), (path,)) is None:
         return None
     tell(node, f"{name_of(path)} is back.")
     return path
@@ -205,39 +204,39 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
         return
     moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
     paths = () if moved else (path,)
-    if await _undone(node, kb, commit, paths, (path,)) is not None:
-        tell(node, f"Undone: {sentence_drawn(commit, await _names(kb)).plain}.")
+    if await _undo(node, kb, commit, paths, (path,)) is not None:
+        tell(node, f"Undone: {sentence_drawn(commit, await _load_names(kb)).plain}.")
 
 
-async def _undone(
+async def _undo(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
     undo = partial(kb.history.undo, commit.id, paths=paths)
-    said = sentence_drawn(commit, await _names(kb)).plain
+    said = sentence_drawn(commit, await _load_names(kb)).plain
     return await confirm_and_undo(node, kb.history, said, undo, own)
 
 
-async def _names(kb: KnowledgeBase) -> Names:
-    """What the notes are called; to ask may mean to read all that has just changed."""
+async def _load_names(kb: KnowledgeBase) -> Names:
+    """Return the names of notes, in a thread because it may read files that changed."""
     return await asyncio.to_thread(lambda: Names(kb.library.infos()))
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
-    """Hand the file to the person's editor; what it saves is the person's own change."""
+    """Open the file in the user's editor, and commit what it saves as the user's change."""
     edit_file(node.app, kb.workspace.place(path))
     if await asyncio.to_thread(kb.history.adopt, settle=0) is None:
         tell(node, "Nothing changed.")
 
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
-    """Choose one of all tags, each with how many entries have it."""
+    """Let the user choose a tag from all, shown with their counts."""
     counts = await asyncio.to_thread(kb.library.tags)
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in counts.items()]
     return await pick(node, f"Tags {len(counts):,}", choices, nothing="No note has a tag.")
 
 
 class PlacedTask(NamedTuple):
-    """A task, and the note that it stands in."""
+    """A task and its note."""
 
     path: str
     title: str
@@ -245,7 +244,7 @@ class PlacedTask(NamedTuple):
 
 
 def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
-    """The tasks of all notes that aren't done, note by note; reads them all."""
+    """Return the open tasks of all notes, in order of notes; reads every file."""
     found: list[PlacedTask] = []
     for info in kb.library.infos():
         try:
@@ -255,25 +254,25 @@ def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
         if b"[ ]" in data or b"[/]" in data:
             tasks = (task for task in tasks_in(text_of(data)) if task.is_open)
             found += (PlacedTask(info.path, info.title, task) for task in tasks)
-        if len(found) >= _MOST_TASKS:
+        if len(found) >= _MAX_TASKS:
             break
-    return found[:_MOST_TASKS]
+    return found[:_MAX_TASKS]
 
 
 async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
-    """Choose one of the tasks of all notes that aren't done."""
+    """Let the user choose an open task from all notes."""
     tasks = await asyncio.to_thread(open_tasks, kb)
     choices = [
         Choice(f"{checkbox(t.task.mark).plain}{clean_line(t.task.text)}", clean_line(t.title), t)
         for t in tasks
     ]
-    title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")
+    title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MAX_TASKS else "")
     nothing = "No note has a task that isn't done."
     return await pick(node, title, choices, nothing=nothing)
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:
-    """Show where a link leads before anything is opened."""
+    """Show the URL of a link, and open or copy it on confirmation."""
     answer = await ask(node, "Open in the browser?", url, {"enter": "open", "y": "copy"})
     if answer == "enter":
         node.app.open_url(url)

@@ -1,6 +1,6 @@
-"""Writing an entry in place.
+"""The editor of an entry, and its drafts.
 
-What was typed is never lost: it is saved, kept as a draft, or given up by the person's own word.
+Typed text is never lost: it is saved, kept as a draft, or discarded on the user's command.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
 _DRAFT_AFTER_SECONDS = 0.8
-"""Seconds without a key after which the draft is stored."""
+"""Seconds without a key press after which the draft is stored."""
 _CHECK_AFTER_SECONDS = 0.4
-"""Seconds without a key after which the frontmatter is looked at."""
+"""Seconds without a key press after which the frontmatter is checked."""
 MAX_EDITED_CHARACTERS = 400_000
-"""Characters up to which a file is edited in place; the text field gets slow with more."""
-_END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
+"""Characters up to which a file can be edited here; the text area is slow with more."""
+_LINE_END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
 
 _PROPERTY = re.compile(r"[^\W\d][\w -]*:")
 
 
 class Draft(NamedTuple):
-    """Unsaved text, with hash (None: there was no file) and text of what it was typed over."""
+    """Unsaved text, with hash (None for a new file) and text of the version it is based on."""
 
     text: str
     base: str | None
@@ -63,7 +63,7 @@ class Draft(NamedTuple):
 
 
 class EntryEditor(Pane):
-    """Edits one document; saves through the library, expecting the version that was read."""
+    """An editor of one document, which saves only over the version it loaded."""
 
     DEFAULT_CSS = """
     EntryEditor {
@@ -75,7 +75,7 @@ class EntryEditor(Pane):
     BINDINGS = bindings("editor")
 
     class Closed(Message):
-        """The editor may go away; nothing in it is unsaved."""
+        """Posted when the editor can be removed; it has no unsaved text."""
 
     def __init__(
         self,
@@ -89,18 +89,18 @@ class EntryEditor(Pane):
         self._kb = kb
         self.path = document.path
         self._title = document.named.title
-        self._base = document.blob
-        self._original = document.text
+        self._base_blob = document.blob
+        self._base_text = document.text
         self._line = line
-        self._note = ""
+        self._notice = ""
         self._saving = False
-        self._given_up = False
+        self._is_discarded = False
         self._problem = ""
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
-            self._base, self._original = draft.base, draft.base_text
+            self._base_blob, self._base_text = draft.base, draft.base_text
             text = draft.text
-            self._note = "Unsaved text of an earlier time is back."
+            self._notice = "Unsaved text of an earlier time is back."
         else:
             text = for_editor(document.text)
         self.text_area = area = NoteArea(text, id="editor-text")
@@ -116,7 +116,6 @@ class EntryEditor(Pane):
         yield self.find_bar
 
     def on_mount(self) -> None:
-        """Put the cursor where the person was reading."""
         area = self.text_area
         area.move_cursor((min(max(0, (self._line or 1) - 1), area.document.line_count - 1), 0))
         area.scroll_cursor_visible(center=True)
@@ -125,13 +124,13 @@ class EntryEditor(Pane):
 
     @property
     def text(self) -> str:
-        """The text that would be saved, with the line ends that the file has."""
-        return restore(self._original, self.text_area.text)
+        """The text to save, with the line endings of the file."""
+        return restore(self._base_text, self.text_area.text)
 
     @property
     def dirty(self) -> bool:
-        """True if there is anything to save."""
-        return self.text_area.text != for_editor(self._original)
+        """Whether there is unsaved text."""
+        return self.text_area.text != for_editor(self._base_text)
 
     def action_find(self) -> None:
         self.find_bar.open()
@@ -148,32 +147,32 @@ class EntryEditor(Pane):
     # State
 
     @on(NoteArea.Changed)
-    def _typed(self) -> None:
+    def _text_changed(self) -> None:
         self._show_state()
         if self.text_area.has_focus:
             self._completer.typed()
         self._check()
-        self._keep_soon()
+        self._store_draft_later()
 
     @on(NoteArea.SelectionChanged)
-    def _moved(self) -> None:
+    def _selection_changed(self) -> None:
         self._completer.moved()
 
     @on(Popup.Picked)
-    def _picked(self) -> None:
+    def _completion_picked(self) -> None:
         self._completer.accept()
 
     def _show_state(self) -> None:
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
         self.label_with(f"✎ {self._title}", Content.styled(*state), place=short_name(self.path))
-        said = "\n".join(filter(None, (self._note, self._problem)))
+        message = "\n".join(filter(None, (self._notice, self._problem)))
         status = self.query_one("#editor-status", Static)
-        status.update(Content(said))
-        status.display = bool(said)
+        status.update(Content(message))
+        status.display = bool(message)
 
     @latest("check")
     async def _check(self) -> None:
-        """Say what is wrong with the frontmatter, when somebody pauses."""
+        """Show problems of the frontmatter, debounced."""
         await asyncio.sleep(_CHECK_AFTER_SECONDS)
         problem = await asyncio.to_thread(head_problem, self.text_area.text)
         if problem != self._problem:
@@ -181,43 +180,43 @@ class EntryEditor(Pane):
             self._show_state()
 
     @latest("draft")
-    async def _keep_soon(self) -> None:
+    async def _store_draft_later(self) -> None:
         await asyncio.sleep(_DRAFT_AFTER_SECONDS)
-        await self._draft_stored()
+        await self._store_draft()
 
-    async def _draft_stored(self) -> None:
+    async def _store_draft(self) -> None:
         root = self._kb.workspace.root
         if self.dirty:
-            draft = Draft(self.text_area.text, self._base, self._original)
+            draft = Draft(self.text_area.text, self._base_blob, self._base_text)
             await asyncio.to_thread(keep_draft, root, self.path, draft)
         else:
             await asyncio.to_thread(drop_draft, root, self.path)
 
     def on_unmount(self) -> None:
-        """Keep what isn't saved when the app ends with the editor open."""
-        if self.dirty and not self._given_up:
-            draft = Draft(self.text_area.text, self._base, self._original)
+        """Store unsaved text when the app ends with the editor open."""
+        if self.dirty and not self._is_discarded:
+            draft = Draft(self.text_area.text, self._base_blob, self._base_text)
             keep_draft(self._kb.workspace.root, self.path, draft)
 
     def file_changed(self) -> None:
-        """Take notice of a commit to this file: show it, or say that it will be a conflict."""
+        """Handle a commit to this file: load it, or announce the conflict with unsaved text."""
         if not self._saving:
-            self._take_notice()
+            self._check_file()
 
     @latest("notice")
-    async def _take_notice(self) -> None:
+    async def _check_file(self) -> None:
         document = await asyncio.to_thread(load_document, self._kb, self.path)
-        if document.blob == self._base or self._saving:
+        if document.blob == self._base_blob or self._saving:
             return
         if not self.dirty:
-            self._rebase(document)
+            self._load_version(document)
         else:
-            self._note = "The file changed meanwhile: Ctrl+S shows both."
+            self._notice = "The file changed meanwhile: Ctrl+S shows both."
         self._show_state()
 
-    def _rebase(self, document: Document) -> None:
-        """Go on from a newer version of the file, with the cursor where it was."""
-        self._base, self._original, self._note = document.blob, document.text, ""
+    def _load_version(self, document: Document) -> None:
+        """Load a newer version of the file, keeping the cursor."""
+        self._base_blob, self._base_text, self._notice = document.blob, document.text, ""
         replace_lines(self.text_area, for_editor(document.text))
 
     # Saving
@@ -227,27 +226,29 @@ class EntryEditor(Pane):
         await self.save()
 
     async def save(self) -> bool:
-        """Save what was typed; True where nothing is left unsaved."""
+        """Save the text, and return whether nothing is left unsaved."""
         if not self.dirty:
             return True
         typed = self.text_area.text
         self._saving = True
         try:
             headings = await self._headings_to_follow()
-            theirs = await asyncio.to_thread(self._write, self.text, self._base, headings)
+            theirs = await asyncio.to_thread(self._write, self.text, self._base_blob, headings)
         except KbtuiError as error:
             tell_error(self, error)
             return False
         finally:
             self._saving = False
         if theirs is not None:
-            return await self._settle(theirs)
+            return await self._resolve_conflict(theirs)
         await self._saved(typed)
         return not self.dirty
 
     async def _headings_to_follow(self) -> Mapping[str, str]:
-        """The headings that were renamed, if the person wants the links to them mended."""
-        renamed, naming = await asyncio.to_thread(self._renamed, self._original, self.text)
+        """Return the renamed headings whose links the user wants updated."""
+        renamed, naming = await asyncio.to_thread(
+            self._renamed_headings, self._base_text, self.text
+        )
         if not naming:
             return {}
         old, new = next(iter(renamed.items()))
@@ -258,8 +259,8 @@ class EntryEditor(Pane):
         answer = await ask(self, "Heading renamed", text, keys)
         return renamed if answer == "m" else {}
 
-    def _renamed(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
-        """The headings that read otherwise and are linked to, and the notes that do."""
+    def _renamed_headings(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
+        """Return the renamed headings that have links, and the notes that link to them."""
         renamed = renamed_headings(before, after)
         library = self._kb.library
         if not renamed or not library.exists(self.path):
@@ -271,9 +272,9 @@ class EntryEditor(Pane):
     def _write(
         self, text: str, expecting: str | None, headings: Mapping[str, str]
     ) -> Document | None:
-        """Write, unless the file isn't what is expected: then it is returned instead."""
-        # Asked before, as the door would keep the text in a copy beside the file; here it is
-        # still in the editor. For the moment between asking and writing, the door watches.
+        """Write the file, or return its current version if that isn't the expected one."""
+        # Checked here first, because on a conflict the door would store the text in a copy beside
+        # the file. The door still guards the moment between this check and the write.
         document = load_document(self._kb, self.path)
         if document.blob != expecting:
             return document
@@ -289,23 +290,23 @@ class EntryEditor(Pane):
 
     async def _saved(self, typed: str) -> None:
         document = await asyncio.to_thread(load_document, self._kb, self.path)
-        self._note = ""
+        self._notice = ""
         if self.text_area.text == typed:
             # The door may have set `updated`; show the file as it is now.
-            self._rebase(document)
+            self._load_version(document)
         else:
-            self._base, self._original = document.blob, document.text
-        await self._draft_stored()
+            self._base_blob, self._base_text = document.blob, document.text
+        await self._store_draft()
         self._show_state()
 
-    async def _settle(self, theirs: Document) -> bool:
-        await self._draft_stored()
+    async def _resolve_conflict(self, theirs: Document) -> bool:
+        await self._store_draft()
         choice = await choose_version(
-            self, self.path, theirs=theirs.text, mine=self.text, base=self._original
+            self, self.path, theirs=theirs.text, mine=self.text, base=self._base_text
         )
         if choice is None:
             return False
-        self._base, self._original = theirs.blob, theirs.text
+        self._base_blob, self._base_text = theirs.blob, theirs.text
         replace_lines(self.text_area, for_editor(choice))
         self._show_state()
         return await self.save()
@@ -322,32 +323,32 @@ class EntryEditor(Pane):
             self.post_message(self.Closed())
 
     async def leave(self) -> bool:
-        """Ask what to do with unsaved text; True when the editor may close."""
+        """Ask what to do with unsaved text, and return whether the editor may close."""
         if not self.dirty:
-            await self._forget()
+            await self._discard_draft()
             return True
         keys = {"s": "save", "d": "discard", "k": "keep as a draft"}
         answer = await ask(self, "Not saved", "What you wrote is not saved.", keys)
         if answer == "s":
             return await self.save()
         if answer == "d":
-            await self._forget()
+            await self._discard_draft()
             return True
         if answer == "k":
-            await self._draft_stored()
+            await self._store_draft()
             tell(self, "Kept. Editing the note again brings your text back.")
             return True
         self.text_area.focus()
         return False
 
-    async def _forget(self) -> None:
+    async def _discard_draft(self) -> None:
         self.workers.cancel_group(self, "draft")
-        self._given_up = True
+        self._is_discarded = True
         await asyncio.to_thread(drop_draft, self._kb.workspace.root, self.path)
 
 
 def replace_lines(area: NoteArea, text: str) -> None:
-    """Change only the lines that differ, so that cursor and undo keep working."""
+    """Replace only the lines that differ, to preserve cursor and undo history."""
     old, new = area.text.split("\n"), text.split("\n")
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for tag, start, end, new_start, new_end in reversed(matcher.get_opcodes()):
@@ -357,7 +358,7 @@ def replace_lines(area: NoteArea, text: str) -> None:
         if end < len(old):
             area.replace("".join(f"{line}\n" for line in lines), (start, 0), (end, 0))
         elif start:
-            # Up to the end of the text, which no line end follows.
+            # The replaced lines end the text, without a line ending after them.
             before = (start - 1, len(old[start - 1]))
             area.replace("".join(f"\n{line}" for line in lines), before, area.document.end)
         else:
@@ -365,7 +366,7 @@ def replace_lines(area: NoteArea, text: str) -> None:
 
 
 def head_problem(text: str) -> str:
-    """What is wrong with the frontmatter of a text, in one line; empty where nothing is."""
+    """Return the problem of a text's frontmatter in one line, or an empty string."""
     first, _, rest = text.partition("\n")
     if first.rstrip() != "---":
         return ""
@@ -378,7 +379,7 @@ def head_problem(text: str) -> str:
 
 
 def why_not_editable(document: Document) -> str:
-    """The reason why a document can't be edited in place; empty where it can."""
+    """Return the reason why a document can't be edited here, or an empty string."""
     if not document.editable:
         if kind_of(document.path):
             return "This is the text that was read out of a document; the document stays as it is."
@@ -388,23 +389,23 @@ def why_not_editable(document: Document) -> str:
     return ""
 
 
-# Keeping every byte that wasn't edited: an editor widget knows one kind of line end.
+# Preserving unedited bytes: the text area knows only one kind of line ending.
 
 
 def for_editor(text: str) -> str:
-    r"""The text with ``\\n`` as its only line end, as an editor shows it."""
-    return "\n".join(text.splitlines()) + ("\n" if _END.search(text) else "")
+    r"""Return a text with all line endings normalized to ``\\n``."""
+    return "\n".join(text.splitlines()) + ("\n" if _LINE_END.search(text) else "")
 
 
 def restore(original: str, edited: str) -> str:
-    """The text to save: `edited`, made of `for_editor(original)`, with `original`'s line ends.
+    """Return `edited`, an edit of `for_editor(original)`, with the line endings of `original`.
 
-    New lines get the end that is usual in the file.
+    New lines get the most common one of the file.
     """
     if for_editor(original) == original:
         return edited
     old = original.splitlines(keepends=True)
-    bare = [_END.sub("", line) for line in old]
+    bare = [_LINE_END.sub("", line) for line in old]
     ends = [line[len(text) :] for line, text in zip(old, bare, strict=True)]
     new = edited.split("\n")
     usual = Counter(filter(None, ends)).most_common(1)
@@ -414,12 +415,12 @@ def restore(original: str, edited: str) -> str:
     for block in matcher.get_matching_blocks():
         for offset in range(block.size):
             result[block.b + offset] = ends[block.a + offset] or default
-    # `split` leaves a last piece that no line end follows.
+    # No line ending follows the last piece of `split`.
     result[-1] = ""
     return "".join(text + end for text, end in zip(new, result, strict=True))
 
 
-# Unsaved text is kept beside the workspace until it is saved or given up.
+# Drafts are stored in the state directory until they are saved or discarded.
 
 
 def _draft_file(root: Path, path: str) -> Path:
@@ -428,13 +429,13 @@ def _draft_file(root: Path, path: str) -> Path:
 
 
 def keep_draft(root: Path, path: str, draft: Draft) -> bool:
-    """Store a draft; False where the disk refuses."""
+    """Store a draft, and return whether that succeeded."""
     record = {"path": path, **draft._asdict()}
     return write_state(_draft_file(root, path), json.dumps(record, ensure_ascii=True))
 
 
 def find_draft(root: Path, path: str) -> Draft | None:
-    """The draft of a file, if one was left."""
+    """Return the draft of a file, or None."""
     try:
         record = read_json(_draft_file(root, path))
         if record["path"] != path:
@@ -445,6 +446,6 @@ def find_draft(root: Path, path: str) -> Draft | None:
 
 
 def drop_draft(root: Path, path: str) -> None:
-    """Forget a draft that was saved or given up."""
+    """Delete a draft that was saved or discarded."""
     with contextlib.suppress(OSError):
         _draft_file(root, path).unlink()

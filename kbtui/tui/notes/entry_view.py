@@ -1,4 +1,4 @@
-"""Reading an entry: header, rendered text, and where it is linked."""
+"""The reader: header, rendered text and links of a document."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
 
-_RECORDED = frozenset({"entry", "text"})
+_BLAMABLE_KINDS = frozenset({"entry", "text"})
 _BACK_PLACES = 100
-"""Places that Back remembers."""
+"""The number of places that Back remembers."""
 _LINKS_BESIDE_COLUMNS = 100
-"""Columns from which on what links to a note stands beside it."""
-_PASSING_SECONDS = 0.05
-"""Seconds that the tree's cursor stays on an entry until it is read: it may only run over it."""
+"""Width in columns from which backlinks are beside the text."""
+_PEEK_DELAY_SECONDS = 0.05
+"""Seconds that the tree's cursor rests on an entry before it is loaded."""
 
 
 class _Place(NamedTuple):
-    """A file, and where in it: at a line, or scrolled to `top` (None: where it was)."""
+    """A file and a position: a line, or a scroll offset `top` (None for the current one)."""
 
     path: str
     line: int | None = None
@@ -57,16 +57,13 @@ class _Place(NamedTuple):
 
 
 class LinksHere(MarkdownView):
-    """A note's headings and what links to it, beside it; a click follows one.
-
-    So do the outline and the list of all links, with keys.
-    """
+    """The clickable headings and backlinks beside a note; keys use outline and link list."""
 
     can_focus = False
 
 
 class EntryView(Pane):
-    """Shows one document at a time and remembers the ones before, like a browser."""
+    """A view of one document at a time with a back history, like a browser."""
 
     DEFAULT_CSS = """
     EntryView {
@@ -85,35 +82,35 @@ class EntryView(Pane):
 
     @dataclass
     class Opened(Message):
-        """A document is on the screen."""
+        """Posted when a document is shown."""
 
         document: Document
 
     @dataclass
     class MissingLink(Message):
-        """A link to an entry that doesn't exist was chosen."""
+        """Posted when a link to a missing entry is chosen."""
 
         target: str
 
     def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kb = kb
-        self._past: list[_Place] = []
-        self._future: list[_Place] = []
+        self._back_stack: list[_Place] = []
+        self._forward_stack: list[_Place] = []
         self._shows_authors = False
-        self._coming: _Place | None = None
-        self._arrived = asyncio.Event()
-        self._in_passing = False
+        self._pending_place: _Place | None = None
+        self._loaded_event = asyncio.Event()
+        self._is_peeking = False
         self._has_room = False
-        self._ticking = SerialQueue(self, "tick")
+        self._tick_queue = SerialQueue(self, "tick")
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
 
     @property
     def path(self) -> str | None:
-        """The file that is shown, or will be in a moment."""
-        if self._coming is not None:
-            return self._coming.path
+        """The path of the file being shown or loaded."""
+        if self._pending_place is not None:
+            return self._pending_place.path
         return self.document.path if self.document is not None else None
 
     def compose(self) -> ComposeResult:
@@ -123,14 +120,14 @@ class EntryView(Pane):
             yield LinksHere(id="entry-links")
 
     def on_resize(self) -> None:
-        """Put what links here beside the text where there is room for both."""
+        """Show backlinks beside the text if there is room for both."""
         has_room = self.size.width >= _LINKS_BESIDE_COLUMNS
         if has_room != self._has_room:
             self._has_room = has_room
             if self.document is not None:
                 self._show_source(self.document.source(self.links), top=None)
 
-    def _show_source(self, source: SourceText, **how: Any) -> None:
+    def _show_source(self, source: SourceText, **options: Any) -> None:
         is_coming = self.links is None and self.has_class("-links-beside")
         outline = self.links.outline if self.links is not None else ""
         beside = self._has_room and (is_coming or bool(source.below or outline))
@@ -138,105 +135,102 @@ class EntryView(Pane):
         if beside:
             self.query_one(LinksHere).show(SourceText(outline, below=source.below))
             source = source._replace(below=())
-        self.body.show(source, **how)
+        self.body.show(source, **options)
 
     body = getters.query_one("#entry-body", MarkdownView)
 
     # Opening
 
     def open(self, path: str, line: int | None = None) -> None:
-        """Show a file, at a line of it if one is given; the one before can be gone back to.
+        """Show a file, at a line if given, and add the previous one to the back history.
 
-        Of a conversation, `line` is the id of a message.
+        For a conversation, `line` is the id of a message.
         """
-        self._leave_here(path)
-        self._load(_Place(path, line))
+        self._push_history(path)
+        self._start_load(_Place(path, line))
 
     def look_at(self, path: str) -> None:
-        """Show a file in passing: it is no place to go back to."""
-        if self._in_passing and self._past and self._past[-1].path == path:
-            self._load(self._past.pop(), after=_PASSING_SECONDS)
+        """Show a file without adding it to the back history."""
+        if self._is_peeking and self._back_stack and self._back_stack[-1].path == path:
+            self._start_load(self._back_stack.pop(), after=_PEEK_DELAY_SECONDS)
         else:
-            self._leave_here(path)
-            self._load(_Place(path), after=_PASSING_SECONDS)
-            self._in_passing = True
+            self._push_history(path)
+            self._start_load(_Place(path), after=_PEEK_DELAY_SECONDS)
+            self._is_peeking = True
 
-    def _leave_here(self, path: str) -> None:
-        """Remember the place, unless it was only passed, before another file is shown."""
-        if self.document is not None and self.path != path and not self._in_passing:
-            self._past = [*self._past[1 - _BACK_PLACES :], self._here()]
-            self._future = []
+    def _push_history(self, path: str) -> None:
+        """Push the current place to the back history, unless it was only peeked at."""
+        if self.document is not None and self.path != path and not self._is_peeking:
+            self._back_stack = [*self._back_stack[1 - _BACK_PLACES :], self._current_place()]
+            self._forward_stack = []
 
     def turn_to(self, kb: KnowledgeBase) -> None:
-        """Show the same file as it is in another knowledge base: that of another time."""
+        """Show the same file of another knowledge base, such as one of the past."""
         self._kb = kb
         self.reload()
 
     def reload(self) -> None:
-        """Read the shown file again, keeping the place in it; or the one that is on its way.
-
-        Reading what is shown would then show that in place of what was asked for since.
-        """
+        """Reload the file, keeping the scroll position; if another is being loaded, that one."""
         if self.path is not None:
-            passing = self._in_passing
-            self._load(self._coming or _Place(self.path, top=None))
-            self._in_passing = passing
+            is_peeking = self._is_peeking
+            self._start_load(self._pending_place or _Place(self.path, top=None))
+            self._is_peeking = is_peeking
 
     def go_back(self) -> bool:
-        """Return to what was shown before; False where nothing was."""
-        return self._travel(self._past, self._future)
+        """Go back in the history, and return whether that was possible."""
+        return self._move_between(self._back_stack, self._forward_stack)
 
     def go_forward(self) -> bool:
-        """Take back going back; False where there is nothing to."""
-        return self._travel(self._future, self._past)
+        """Go forward in the history, and return whether that was possible."""
+        return self._move_between(self._forward_stack, self._back_stack)
 
     def follow(self, old: str, new: str) -> None:
-        """A file was renamed: know it by its new name, and show that."""
-        for places in (self._past, self._future):
+        """Replace the path of a renamed file, and show it under the new one."""
+        for places in (self._back_stack, self._forward_stack):
             places[:] = [p._replace(path=new) if p.path == old else p for p in places]
         if self.path == old:
-            here = self._coming or _Place(old, top=None)
-            self._load(here._replace(path=new))
+            here = self._pending_place or _Place(old, top=None)
+            self._start_load(here._replace(path=new))
 
     def leave(self, path: str) -> bool:
-        """Show what came before a file that is gone; False where there was nothing else."""
-        self._past = [place for place in self._past if place.path != path]
-        self._future = [place for place in self._future if place.path != path]
-        if self._past:
-            self._load(self._past.pop())
+        """Show the file before a deleted one, and return whether there is one."""
+        self._back_stack = [place for place in self._back_stack if place.path != path]
+        self._forward_stack = [place for place in self._forward_stack if place.path != path]
+        if self._back_stack:
+            self._start_load(self._back_stack.pop())
             return True
         return False
 
-    def _travel(self, source: list[_Place], target: list[_Place]) -> bool:
+    def _move_between(self, source: list[_Place], target: list[_Place]) -> bool:
         if not source or self.document is None:
             return False
-        target.append(self._here())
-        self._load(source.pop())
+        target.append(self._current_place())
+        self._start_load(source.pop())
         return True
 
-    def _here(self) -> _Place:
+    def _current_place(self) -> _Place:
         shown = self.document.path if self.document else ""
-        return self._coming or _Place(shown, top=round(self.body.scroll_y))
+        return self._pending_place or _Place(shown, top=round(self.body.scroll_y))
 
-    def _load(self, place: _Place, *, after: float = 0) -> None:
-        self._coming = place
-        self._in_passing = False
-        self._arrived.clear()
-        # Keys wait for what is being loaded, but not for what is only passed.
+    def _start_load(self, place: _Place, *, after: float = 0) -> None:
+        self._pending_place = place
+        self._is_peeking = False
+        self._loaded_event.clear()
+        # Keys wait for the group "load", but not for a peek.
         for group in ("load", "look"):
             self.workers.cancel_group(self, group)
-        run_latest(self, "look" if after else "load", self._loaded, place, after)
+        run_latest(self, "look" if after else "load", self._run_load, place, after)
 
-    async def _loaded(self, place: _Place, after: float) -> None:
+    async def _run_load(self, place: _Place, after: float) -> None:
         path, line, top = place
         if after:
             await asyncio.sleep(after)
         document = await asyncio.to_thread(load_document, self._kb, path)
         if document.kind == "conversation" and line is not None:
             line = message_line(document, line)
-        self.document, self._coming = document, None
-        self._arrived.set()
-        # Links are resolved afterwards: on a large vault that takes longer than reading.
+        self.document, self._pending_place = document, None
+        self._loaded_event.set()
+        # Links are resolved afterwards: in a large vault that takes longer than reading.
         self.links = None
         self._show(document, line, top)
         self._update_authors()
@@ -275,14 +269,14 @@ class EntryView(Pane):
     # Authors
 
     def toggle_authors(self) -> None:
-        """Say beside each line who wrote it and when, or no longer."""
+        """Show or hide the author and age of each line."""
         self._shows_authors = not self._shows_authors
         self._update_authors()
 
     def _update_authors(self) -> None:
-        """Make room for the authors at once, and fill it in when they are known."""
+        """Reserve the gutter of authors at once, and fill it when they are known."""
         document = self.document
-        if not self._shows_authors or document is None or document.kind not in _RECORDED:
+        if not self._shows_authors or document is None or document.kind not in _BLAMABLE_KINDS:
             self.body.show_authors(None)
             return
         self.body.show_authors(())
@@ -297,10 +291,10 @@ class EntryView(Pane):
 
     @latest("open")
     async def ask_why(self) -> None:
-        """Show where the line under the cursor comes from."""
-        await self._arrived.wait()
+        """Show the origin of the line at the cursor."""
+        await self._loaded_event.wait()
         document = self.document
-        if document is None or document.kind not in _RECORDED:
+        if document is None or document.kind not in _BLAMABLE_KINDS:
             tell(self, "Nobody keeps account of who wrote this.", "warning")
             return
         self.app.push_screen(WhyScreen(self._kb, document.path, self.body.pointed_source))
@@ -309,8 +303,8 @@ class EntryView(Pane):
 
     @latest("open")
     async def preview(self) -> None:
-        """Show where the links of the line lead."""
-        await self._arrived.wait()
+        """Preview the link targets of the line at the cursor."""
+        await self._loaded_event.wait()
         links = self.links
         refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
         ends = [(links.path_of(ref) if links else None, ref) for ref in refs]
@@ -324,8 +318,8 @@ class EntryView(Pane):
 
     @latest("outline")
     async def choose_heading(self) -> None:
-        """Show the headings, and go to the one that is chosen."""
-        await self._arrived.wait()
+        """Let the user choose a heading, and go to it."""
+        await self._loaded_event.wait()
         document = self.document
         text = document.text if document is not None else ""
         headings = await asyncio.to_thread(headings_of, text)
@@ -342,20 +336,20 @@ class EntryView(Pane):
     # Tasks
 
     def tick(self) -> bool:
-        """Tick the task under the cursor, or open it again; False where there is none."""
+        """Toggle the task at the cursor, and return whether there is one."""
         document = self.document
         if document is None or not document.editable or not self.body.has_cursor:
             return False
         line = self.body.pointed_source
         task = task_at(document.text, line)
         if task is not None:
-            self._ticking.run(asyncio.to_thread, tick, self._kb, document.path, task)
+            self._tick_queue.run(asyncio.to_thread, tick, self._kb, document.path, task)
         return task is not None
 
     # Links
 
     def follow_link(self) -> None:
-        """Go where the line under the cursor leads; else choose among all links of the note."""
+        """Follow the only link of the line at the cursor, or let the user choose one."""
         here = self.body.links_here() if self.body.has_cursor else []
         if len(here) == 1:
             self._follow(here[0])
@@ -364,8 +358,8 @@ class EntryView(Pane):
 
     @latest("open")
     async def choose_link(self, among: Sequence[LinkRef] = ()) -> None:
-        """Choose where to go: what the note links to, and what links to it; or `among` some."""
-        await self._arrived.wait()
+        """Let the user choose among links and backlinks of the note, or those in `among`."""
+        await self._loaded_event.wait()
         links = self.links
         ends = links.ends(among) if links is not None else []
         choices = [Choice(*end) for end in ends]

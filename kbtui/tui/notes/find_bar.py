@@ -1,4 +1,4 @@
-"""Finding in the text that is edited, and writing something else in its place."""
+"""Find and replace in the editor."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from textual.widgets.text_area import Selection
 from kbtui.tui.notes.note_area import NoteArea
 
 Place = tuple[int, int, int]
-"""Row, first column, and the column behind the last."""
+"""Row, start column, and end column (exclusive) of a match."""
 
 
 def pattern_of(query: str) -> re.Pattern[str] | None:
-    """What finds a query as it is written; capitals count only where it has some."""
+    """Return the pattern of a literal query, case-sensitive only if it has capitals."""
     as_written = 0 if query != query.lower() else re.IGNORECASE
     return re.compile(re.escape(query), as_written) if query else None
 
 
 def places_in(lines: list[str], query: str) -> list[Place]:
-    """All places where a query stands, in order."""
+    """Return all matches of a query, in order."""
     pattern = pattern_of(query)
     if pattern is None:
         return []
@@ -36,13 +36,13 @@ def places_in(lines: list[str], query: str) -> list[Place]:
 
 
 def replaced(lines: list[str], query: str, by: str) -> str:
-    """The text with `by` in every place where a query stands."""
+    """Return the text with every match of a query replaced by `by`."""
     pattern = pattern_of(query)
     return "\n".join(pattern.sub(lambda _: by, line) if pattern else line for line in lines)
 
 
 class FindBar(Vertical):
-    """Two fields below the text: what is looked for, and what to write in its place."""
+    """A bar below the text with inputs for query and replacement."""
 
     DEFAULT_CSS = """
     FindBar {
@@ -64,23 +64,23 @@ class FindBar(Vertical):
             yield Static(id="find-count", markup=False)
         yield Input(placeholder="Replace: Enter one, Ctrl+R all", id="find-by")
 
-    _what = getters.query_one("#find-what", Input)
+    _query_input = getters.query_one("#find-what", Input)
 
     @property
-    def _places(self) -> list[Place]:
-        return places_in(self._area.document.lines, self._what.value)
+    def _matches(self) -> list[Place]:
+        return places_in(self._area.document.lines, self._query_input.value)
 
     def open(self) -> None:
-        """Come up, with what is selected as what is looked for."""
+        """Show the bar, with the selected text as the query."""
         self.display = True
         chosen = self._area.selected_text
         if chosen and "\n" not in chosen:
-            self._what.value = chosen
-        self._area.show_found(pattern_of(self._what.value))
-        self._what.focus()
+            self._query_input.value = chosen
+        self._area.show_found(pattern_of(self._query_input.value))
+        self._query_input.focus()
 
     def close(self) -> bool:
-        """Go away, with the cursor in the text where it is; False where it isn't there."""
+        """Hide the bar and focus the text, and return whether it was shown."""
         if not self.display:
             return False
         self.display = False
@@ -89,40 +89,40 @@ class FindBar(Vertical):
         return True
 
     def go_on(self) -> None:
-        """Select the next place behind the cursor; behind the last one the first."""
+        """Select the next match after the cursor, wrapping around."""
         self._go_to(max(self._area.selection))
 
     def _go_to(self, start: tuple[int, int]) -> None:
-        places = self._places
+        matches = self._matches
         count = self.query_one("#find-count", Static)
-        if not places:
-            count.update("none" if self._what.value else "")
+        if not matches:
+            count.update("none" if self._query_input.value else "")
             return
-        at = bisect_left(places, (*start, 0)) % len(places)
-        row, first, end = places[at]
+        at = bisect_left(matches, (*start, 0)) % len(matches)
+        row, first, end = matches[at]
         self._area.selection = Selection((row, first), (row, end))
         self._area.scroll_cursor_visible(center=True)
-        count.update(f"{at + 1:,}/{len(places):,}")
+        count.update(f"{at + 1:,}/{len(matches):,}")
 
     def replace_all(self) -> None:
-        """Replace every place, as one change that Ctrl+Z takes back."""
-        area, places = self._area, self._places
-        if not places:
+        """Replace every match in one undoable edit."""
+        area, matches = self._area, self._matches
+        if not matches:
             self._go_to((0, 0))
             return
         cursor = area.cursor_location
-        text = replaced(area.document.lines, self._what.value, self._by)
+        text = replaced(area.document.lines, self._query_input.value, self._replacement)
         area.replace(text, (0, 0), area.document.end)
         row = min(cursor[0], area.document.line_count - 1)
         area.move_cursor((row, min(cursor[1], len(area.document.get_line(row)))))
-        self.query_one("#find-count", Static).update(f"{len(places):,} done")
+        self.query_one("#find-count", Static).update(f"{len(matches):,} done")
 
     @property
-    def _by(self) -> str:
+    def _replacement(self) -> str:
         return self.query_one("#find-by", Input).value
 
     @on(Input.Changed, "#find-what")
-    def _typed(self, event: Input.Changed) -> None:
+    def _query_changed(self, event: Input.Changed) -> None:
         self._area.show_found(pattern_of(event.value))
         self._go_to(min(self._area.selection))
 
@@ -133,6 +133,6 @@ class FindBar(Vertical):
     @on(Input.Submitted, "#find-by")
     def _replace(self) -> None:
         first, last = sorted(self._area.selection)
-        if (first[0], first[1], last[1]) in self._places and first[0] == last[0]:
-            self._area.replace(self._by, first, last, maintain_selection_offset=False)
+        if (first[0], first[1], last[1]) in self._matches and first[0] == last[0]:
+            self._area.replace(self._replacement, first, last, maintain_selection_offset=False)
         self.go_on()

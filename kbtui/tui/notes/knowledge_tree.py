@@ -1,4 +1,4 @@
-"""The tree of categories and entries; first as plain data, then as it is drawn."""
+"""The tree of categories and entries: its data model and its widget."""
 
 from __future__ import annotations
 
@@ -22,37 +22,36 @@ from kbtui.workspace.layout import CATEGORIES, ENTRIES
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
 
-_NEWS = "✎ "
-_TITLE_CELLS = 24
-"""Cells that a title has before a remark beside it goes."""
+_CHANGE_SIGN = "✎ "
+_MIN_TITLE_CELLS = 24
+"""Cells that a title keeps; the note to its right is dropped if it has fewer."""
 SMALL_TREE_ENTRIES = 40
-"""Entries up to which a tree starts unfolded."""
+"""Number of entries up to which a tree starts unfolded."""
 
 
 class LeftOut(NamedTuple):
-    """A file that can't be an entry, and why; `is_text`: it can be read all the same."""
+    """A file that can't be an entry, and why; `is_text` if it can still be read."""
 
     path: str
     why: str
     is_text: bool = False
 
     @property
-    def said(self) -> str:
-        """What to say of it behind its name."""
+    def remark(self) -> str:
+        """The remark shown after its name."""
         return self.why if self.is_text else f"left out: {self.why}"
 
     @property
     def name(self) -> str:
-        """Its name, without the folders."""
+        """The file name without folders."""
         return self.path.rpartition("/")[2]
 
 
 @dataclass(slots=True)
 class Folder:
-    """A category with what is in it; `count` includes the entries of the folders inside.
+    """A category and its contents; `count` includes the entries of subfolders.
 
-    Folders of pages, whose paths begin with ``@``, come first, and what lies outside of the entries
-    comes before them.
+    Folders of pages, whose paths start with ``@``, come first, after pages outside of any folder.
     """
 
     path: str
@@ -64,24 +63,24 @@ class Folder:
 
 
 class Row(NamedTuple):
-    """One visible line of the tree: a folder, an entry, or a file that can't be one."""
+    """A visible row of the tree: a folder, an entry, or a file that can't be one."""
 
     depth: int
     of: Folder | EntryInfo | LeftOut
 
     @property
     def key(self) -> str:
-        """A name that stays the same when the tree is made again."""
+        """A key that is stable when the tree is rebuilt."""
         return f"{self.of.path}/" if isinstance(self.of, Folder) else self.of.path
 
     @property
     def folder(self) -> Folder | None:
-        """The folder, where it is one."""
+        """The folder if the row is one, else None."""
         return self.of if isinstance(self.of, Folder) else None
 
     @property
     def entry(self) -> EntryInfo | None:
-        """The entry, where it is one."""
+        """The entry if the row is one, else None."""
         return None if isinstance(self.of, Folder | LeftOut) else self.of
 
 
@@ -90,11 +89,11 @@ def build_tree(
     left_out: Mapping[str, str] | None = None,
     texts: Mapping[str, str] | None = None,
 ) -> Folder:
-    """Sort entries into their folders, and files that can't be such; runs in a thread."""
+    """Build the tree of entries and of files that can't be one; runs in a thread."""
     root = Folder("", "")
     by_title = sorted(entries, key=lambda entry: natural(fold(title_of(entry))))
     for entry in sorted(by_title, key=_newest_day_first):
-        *above, folder = _way(root, entry.category)
+        *above, folder = _folder_chain(root, entry.category)
         for each in (*above, folder):
             each.count += 1
         folder.entries.append(entry)
@@ -102,28 +101,28 @@ def build_tree(
         for path, why in sorted((named or {}).items()):
             if path.startswith("knowledge/"):
                 category = path.removeprefix("knowledge/").rpartition("/")[0]
-                _way(root, category)[-1].left_out.append(LeftOut(path, why, is_text))
+                _folder_chain(root, category)[-1].left_out.append(LeftOut(path, why, is_text))
     return root
 
 
 def _newest_day_first(entry: EntryInfo) -> int:
-    """Sorts days by their dates, the newest first, and leaves all else as it is."""
+    """Return a sort key that orders days newest first, and keeps the order of all else."""
     if entry.category != DAYS:
         return 0
     return -date.fromisoformat(entry.slug.replace("_", "-")).toordinal()
 
 
-def _way(root: Folder, category: str) -> list[Folder]:
-    """The folders from the top to a category, made where there are none."""
-    way = [root]
+def _folder_chain(root: Folder, category: str) -> list[Folder]:
+    """Return the chain of folders from the root to a category, creating missing ones."""
+    chain = [root]
     for name in filter(None, category.split("/")):
-        path = f"{way[-1].path}/{name}" if way[-1].path else name
-        way.append(way[-1].folders.setdefault(name, Folder(path, name.removeprefix("@"))))
-    return way
+        path = f"{chain[-1].path}/{name}" if chain[-1].path else name
+        chain.append(chain[-1].folders.setdefault(name, Folder(path, name.removeprefix("@"))))
+    return chain
 
 
 def visible_rows(root: Folder, expanded: Collection[str]) -> list[Row]:
-    """The rows of the folders that are unfolded, from top to bottom."""
+    """Return the visible rows, given the unfolded folders, from top to bottom."""
     return list(_rows(root, expanded, 0))
 
 
@@ -145,7 +144,7 @@ def _rows(folder: Folder, expanded: Collection[str], depth: int) -> Iterator[Row
 
 
 def all_folders(root: Folder) -> set[str]:
-    """The paths of all folders, which unfolds everything."""
+    """Return the paths of all folders, to unfold everything."""
     found = set()
     pending = list(root.folders.values())
     while pending:
@@ -156,15 +155,16 @@ def all_folders(root: Folder) -> set[str]:
 
 
 def ancestors(category: str) -> list[str]:
-    """The folder paths from the top to `category` itself."""
+    """Return the folder paths from the top down to `category` itself."""
     parts = category.split("/") if category else []
     return ["/".join(parts[: index + 1]) for index in range(len(parts))]
 
 
 class ChangeMark(NamedTuple):
-    """A change of an entry since it was last looked at: whether it is new, and by which machine.
+    """A change of an entry since it was last viewed.
 
-    `machine` is its name; empty where a person wrote, here or elsewhere. `word` is said instead.
+    `machine` is the name of the actor that wrote, empty for a person; `word` replaces the default
+    text.
     """
 
     new: bool
@@ -173,7 +173,7 @@ class ChangeMark(NamedTuple):
 
 
 class KnowledgeTree(RowList[Row]):
-    """Folders that fold, entries, and what changed; the cursor stays with its entry."""
+    """A tree of folders and entries with change marks; the cursor stays on its entry."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "fold", "Fold", show=False),
@@ -187,35 +187,32 @@ class KnowledgeTree(RowList[Row]):
         self._query = ""
         self._filtered: Folder | None = None
         self._marks: Mapping[str, ChangeMark] = {}
-        self._changed_in: dict[str, int] = {}
-        self._filled = False
+        self._change_counts: dict[str, int] = {}
+        self._is_loaded = False
         self.message = "Opening the knowledge base …"
         super().__init__(id=id)
 
     # Data
 
     def show_tree(self, root: Folder) -> None:
-        """Show a newly read tree; folds and cursor stay as they are.
-
-        What is in sight stays, too, while nobody moves here.
-        """
+        """Show a reloaded tree, keeping folds, cursor and, unless focused, the scroll position."""
         top = self.scroll_y
         if root.count <= SMALL_TREE_ENTRIES:
-            new = all_folders(root) - (all_folders(self._root) if self._filled else set())
+            new = all_folders(root) - (all_folders(self._root) if self._is_loaded else set())
             self._expanded |= {path for path in new if not path.startswith("@")}
-        self._filled = True
+        self._is_loaded = True
         self._root = root
         self._rebuild()
         if not self.has_focus:
             self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     def show_matches(self, query: str, root: Folder, best: str | None) -> None:
-        """Show only what a filter left, unfolded, with the cursor on the best match."""
+        """Show only the matches of a filter, unfolded, with the cursor on the best."""
         self._query, self._filtered = query, root
         self._rebuild(best)
 
     def clear_filter(self) -> None:
-        """Show everything again; the entry under the cursor stays in sight."""
+        """Show everything again, keeping the entry at the cursor visible."""
         entry = self.entry
         self._query, self._filtered = "", None
         if entry is not None:
@@ -223,48 +220,48 @@ class KnowledgeTree(RowList[Row]):
         self._rebuild()
 
     def show_marks(self, marks: Mapping[str, ChangeMark]) -> None:
-        """Show which entries changed, by path."""
+        """Set the change marks, by path."""
         self._marks = marks
-        self._changed_in = {}
+        self._change_counts = {}
         for path in marks:
             category = path.removeprefix("knowledge/").rpartition("/")[0]
             for folder in ancestors(category):
-                self._changed_in[folder] = self._changed_in.get(folder, 0) + 1
+                self._change_counts[folder] = self._change_counts.get(folder, 0) + 1
         self._strips.clear()
         self.refresh()
 
     @property
     def filtering(self) -> bool:
-        """True while only matches are shown."""
+        """Whether only the matches of a filter are shown."""
         return self._filtered is not None
 
     @property
     def entry(self) -> EntryInfo | None:
-        """The entry under the cursor, if it is on one."""
+        """The entry at the cursor, or None."""
         return self.item.entry if self.item is not None else None
 
     @property
     def category(self) -> str:
-        """The category that the cursor is in; empty where there is nothing."""
+        """The category at the cursor; empty if there is none."""
         if self.entry is not None:
             return self.entry.category.partition("@")[0]
         folder = self.item.folder if self.item is not None else None
         return folder.path.partition("@")[0] if folder is not None else ""
 
     def reveal(self, path: str, category: str) -> None:
-        """Put the cursor on an entry, unfolding what it is in."""
+        """Move the cursor to an entry, unfolding its folders."""
         if self._filtered is None:
             self._expanded.update(ancestors(category))
         self._rebuild(path)
 
     def scroll_to_entry(self, path: str) -> None:
-        """Have an entry in sight where its folder is unfolded; the cursor stays."""
+        """Scroll to an entry if its folder is unfolded, without moving the cursor."""
         places = (index for index, row in enumerate(self.items) if row.key == path)
         if (index := next(places, None)) is not None:
             self.scroll_to_row(index)
 
     def shows(self, path: str) -> bool:
-        """True of an entry that a filter has left."""
+        """Return whether an entry has a visible row."""
         return any(row.key == path for row in self.items)
 
     def _rebuild(self, key: str | None = None) -> None:
@@ -279,7 +276,7 @@ class KnowledgeTree(RowList[Row]):
     # Folding
 
     def action_fold(self) -> None:
-        """Fold the category, or go up to the one that holds the row."""
+        """Fold the folder at the cursor, or move to the parent of the row."""
         row = self.item
         if row is None:
             return
@@ -292,7 +289,7 @@ class KnowledgeTree(RowList[Row]):
                 return
 
     def action_unfold(self) -> None:
-        """Unfold the category, or go into what is under the cursor."""
+        """Unfold the folder at the cursor, move into it, or open the entry."""
         row = self.item
         if row is None:
             return
@@ -304,7 +301,7 @@ class KnowledgeTree(RowList[Row]):
             self.toggle(row.folder)
 
     def toggle(self, folder: Folder) -> None:
-        """Fold or unfold a category."""
+        """Fold or unfold a folder."""
         if self._filtered is None:
             self._expanded ^= {folder.path}
             self._rebuild()
@@ -315,23 +312,21 @@ class KnowledgeTree(RowList[Row]):
     # Drawing
 
     def empty_text(self) -> Content:
-        """Why there is nothing."""
         if self._filtered is not None:
             text = "Nothing matches. Enter searches the text of all notes."
-        elif self._filled:
+        elif self._is_loaded:
             text = "Nothing here yet: n writes a note."
         else:
             text = self.message
         return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw a folder with its count, or an entry with its mark."""
         depth, of = self.items[index]
         indent = "  " * depth
         if isinstance(of, Folder):
             return [self._folder_line(of, indent, width)]
         if isinstance(of, LeftOut):
-            text = f"{indent}  {clean_line(of.name)} ({of.said})"
+            text = f"{indent}  {clean_line(of.name)} ({of.remark})"
             return [Content.styled(text, ".rows--muted").truncate(width, ellipsis=True)]
         return [self._entry_line(of, indent, width)]
 
@@ -343,9 +338,9 @@ class KnowledgeTree(RowList[Row]):
             (f"{indent}{'▾' if is_open else '▸'} ", f"{KIND_STYLE}{kind.name}"),
             (_folder_name(folder), ".rows--strong"),
         ]
-        changed = self._changed_in.get(folder.path, 0)
+        changed = self._change_counts.get(folder.path, 0)
         if changed and not is_open:
-            parts.append((f"  {_NEWS}{changed}", ".rows--accent"))
+            parts.append((f"  {_CHANGE_SIGN}{changed}", ".rows--accent"))
         line = Content.assemble(*parts)
         return at_both_ends(line, Content.styled(f"{folder.count:,}", ".rows--muted"), width)
 
@@ -356,25 +351,25 @@ class KnowledgeTree(RowList[Row]):
         name = marked(lead + Content(title), title, self._query)
         if entry.problem:
             name += Content.styled(" !", ".rows--bad")
-        right = self._right_of(entry)
+        right = self._change_note(entry)
         room = width - right.cell_length - 2
-        if room < _TITLE_CELLS and name.cell_length > room:
+        if room < _MIN_TITLE_CELLS and name.cell_length > room:
             right = Content()
         return at_both_ends(name, right, width)
 
-    def _right_of(self, entry: EntryInfo) -> Content:
-        """Who changed it since it was last looked at, else the day when it last changed."""
+    def _change_note(self, entry: EntryInfo) -> Content:
+        """Return who changed an entry since it was last viewed, else the day of its last change."""
         mark = self._marks.get(entry.path)
         if mark is not None and mark.machine:
-            return Content.styled(f"{_NEWS}{mark.machine}", ".rows--accent")
+            return Content.styled(f"{_CHANGE_SIGN}{mark.machine}", ".rows--accent")
         if mark is not None:
             said = mark.word or ("new" if mark.new else "changed")
             return Content.styled(said, ".rows--second")
-        return Content.styled(_day_of(entry), ".rows--muted")
+        return Content.styled(_changed_day(entry), ".rows--muted")
 
 
-def _day_of(entry: EntryInfo) -> str:
-    """The day that an entry says it was changed or made on; empty where it says none."""
+def _changed_day(entry: EntryInfo) -> str:
+    """Return the day an entry says it was changed or created, or an empty string."""
     try:
         return format_day(date.fromisoformat((entry.updated or entry.created or "")[:10]))
     except ValueError:
@@ -382,13 +377,13 @@ def _day_of(entry: EntryInfo) -> str:
 
 
 def _folder_name(folder: Folder) -> str:
-    """The name of a folder; of those that kbtui makes, as a heading."""
+    """Return the name of a folder, capitalized for those kbtui creates."""
     name = clean_line(folder.name)
     return name.capitalize() if folder.path in CATEGORIES or folder.path.startswith("@") else name
 
 
 def marked(name: Content, title: str, query: str) -> Content:
-    """A name that ends with a title, with what was looked for marked in that."""
+    """Highlight matches of a query in the title at the end of a name."""
     lead = len(name.plain) - len(title)
     for start, end in matched_spans(title, query) if query else ():
         name = name.stylize(".rows--match", start + lead, end + lead)

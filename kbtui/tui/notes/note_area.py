@@ -1,4 +1,4 @@
-"""The text field of the editor: Markdown coloured by line, nothing that could steer a terminal."""
+"""The text area of the editor: Markdown highlighting by line, control characters made visible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.geometry import Region
 
-# Every character that `kbtui.text.clean` takes away keeps its place here, as one visible sign.
+# Each character that `kbtui.text.clean` removes is shown here as one visible character instead.
 _VISIBLE = {code: 0x2400 + code for code in range(0x20) if code not in {0x09, 0x0A, 0x0D}}
 _VISIBLE |= {0x0D: 0x240D, 0x7F: 0x2421}
 _VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xB7)
@@ -43,7 +43,7 @@ _INLINE = (
 
 
 class NoteArea(Looks, TextField):
-    """A `TextArea` for Markdown; Tab indents. A key that `takes_key` takes goes no further."""
+    """A text area for Markdown; keys for which `takes_key` returns true aren't handled further."""
 
     LOOKS: ClassVar[Mapping[str, str]] = {
         "note--heading": "bold $text-primary",
@@ -73,43 +73,43 @@ class NoteArea(Looks, TextField):
     ]
 
     def __init__(self, text: str, *, id: str | None = None) -> None:
-        self._areas: list[str] = []
-        self._areas_for = -1
-        self._edits = 0
-        self._found: re.Pattern[str] | None = None
+        self._line_kinds: list[str] = []
+        self._kinds_version = -1
+        self._edit_count = 0
+        self._search_pattern: re.Pattern[str] | None = None
         self.takes_key: Callable[[str], bool] = lambda _key: False
         super().__init__(text, id=id, show_line_numbers=False)
         self.indent_width = _INDENT
 
     def show_found(self, pattern: re.Pattern[str] | None) -> None:
-        """Mark what is looked for in every line."""
-        self._found = pattern
+        """Highlight matches of a search pattern; None for none."""
+        self._search_pattern = pattern
         self.notify_style_update()
         self.refresh()
 
     def on_text_area_changed(self) -> None:
-        """Where frontmatter and code are has to be found again."""
-        self._edits += 1
+        """Invalidate the cached kinds of lines."""
+        self._edit_count += 1
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw; nothing once it is taken out, as it has no colours to stand on any more."""
+        """Draw blank lines once detached, when there are no background colours any more."""
         if not self.is_attached:
             return [Strip.blank(crop.width) for _ in range(crop.height)]
         return super().render_lines(crop)
 
     def _watch_show_vertical_scrollbar(self) -> None:
-        """A column is kept free for it: where it comes or goes, nothing is wrapped again."""
+        """Avoid wrapping all lines again: the scrollbar's column is always reserved."""
 
     # Typing
 
     async def _on_key(self, event: events.Key) -> None:
-        listed = event.key == "enter" and not self.read_only
-        if self.takes_key(event.key) or (listed and self._continue_list()):
+        continued = event.key == "enter" and not self.read_only
+        if self.takes_key(event.key) or (continued and self._continue_list()):
             event.stop()
             event.prevent_default()
 
     def _continue_list(self) -> bool:
-        """Begin the next item of a list; an empty item ends it instead."""
+        """Start the next list item, or end the list at an empty one; return whether handled."""
         start, end = self.selection
         row, column = start
         line = self.document.get_line(row)
@@ -125,7 +125,7 @@ class NoteArea(Looks, TextField):
         return True
 
     def action_indent(self, by: int) -> None:
-        """Move lines to the right or left; within a line of text, insert blanks."""
+        """Indent or unindent lines; in a single line that is no list item, insert spaces."""
         (first, column), (last, _) = sorted(self.selection)
         line = self.document.get_line(first)
         if by > 0 and first == last and _ITEM.match(line) is None:
@@ -140,7 +140,7 @@ class NoteArea(Looks, TextField):
                 self.delete((row, 0), (row, min(blanks, _INDENT)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """F6 and F7, which a text field has other ideas for, belong to the app."""
+        """Disable the text area's F6 and F7, which are keys of the app."""
         if action in {"select_line", "select_all"}:
             return False
         return super().check_action(action, parameters)
@@ -154,7 +154,7 @@ class NoteArea(Looks, TextField):
     # Drawing
 
     def get_line(self, line_index: int) -> Text:
-        """One line, coloured by what it is."""
+        """Return a line with syntax highlighting and search matches."""
         line = super().get_line(line_index)
         plain = line.plain
         shown = plain.translate(_VISIBLE)
@@ -167,8 +167,8 @@ class NoteArea(Looks, TextField):
             self._color_frontmatter(line, shown)
         else:
             self._color_markdown(line, shown)
-        if self._found is not None:
-            for match in self._found.finditer(plain):
+        if self._search_pattern is not None:
+            for match in self._search_pattern.finditer(plain):
                 line.stylize(self._style("found"), match.start(), match.end())
         return line
 
@@ -195,28 +195,31 @@ class NoteArea(Looks, TextField):
         return self.get_visual_style(f"note--{name}", partial=True).rich_style
 
     def kind_of_line(self, index: int) -> str:
-        """The kind of a line: ``front``, ``code`` or ``text``."""
-        if self._areas_for != self._edits or len(self._areas) != self.document.line_count:
-            self._areas = _areas(self.document.lines)
-            self._areas_for = self._edits
-        return self._areas[index] if index < len(self._areas) else "text"
+        """Return the kind of a line: ``front``, ``code`` or ``text``."""
+        if (
+            self._kinds_version != self._edit_count
+            or len(self._line_kinds) != self.document.line_count
+        ):
+            self._line_kinds = _line_kinds(self.document.lines)
+            self._kinds_version = self._edit_count
+        return self._line_kinds[index] if index < len(self._line_kinds) else "text"
 
 
-def _areas(lines: list[str]) -> list[str]:
-    areas: list[str] = []
+def _line_kinds(lines: list[str]) -> list[str]:
+    kinds: list[str] = []
     in_front = bool(lines) and lines[0].rstrip() == "---"
     fence = ""
     for number, line in enumerate(lines):
         stripped = line.lstrip()
         if in_front:
-            areas.append("front")
+            kinds.append("front")
             in_front = number == 0 or line.rstrip() not in {"---", "..."}
         elif fence:
-            areas.append("code")
+            kinds.append("code")
             fence = "" if stripped.rstrip() == fence else fence
         elif stripped.startswith(("```", "~~~")):
-            areas.append("code")
+            kinds.append("code")
             fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
         else:
-            areas.append("text")
-    return areas
+            kinds.append("text")
+    return kinds

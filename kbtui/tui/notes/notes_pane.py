@@ -1,4 +1,4 @@
-"""The pane of the notes: filter and tree above, the entry that is read or edited below."""
+"""The notes pane: the tree, and the reader or editor of an entry."""
 
 from __future__ import annotations
 
@@ -50,48 +50,49 @@ else:
         "notes.map",
     )
 
-_More = ParamSpec("_More")
+_Params = ParamSpec("_Params")
 _BESIDE_COLUMNS = 100
-"""Columns from which on the tree stands beside the entry."""
+"""Width in columns from which the tree is beside the entry."""
 
 
-def _beside(
-    work: Callable[Concatenate[NotesPane, KnowledgeBase, _More], Coroutine[Any, Any, None]],
-) -> Callable[Concatenate[NotesPane, _More], None]:
-    """Do it beside the screen, one thing at a time; what goes wrong is told."""
+def _in_background(
+    work: Callable[Concatenate[NotesPane, KnowledgeBase, _Params], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[NotesPane, _Params], None]:
+    """Run an action in the background, one at a time, and show its errors."""
 
     @wraps(work)
-    def do(pane: NotesPane, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
+    def run(pane: NotesPane, /, *args: _Params.args, **kwargs: _Params.kwargs) -> None:
         if pane.kb is not None:
             run_latest(pane, "action", work, pane, pane.kb, *args, **kwargs)
 
-    return do
+    return run
 
 
 _NO_ENTRY = "Choose a note first: this key is about one, not about a folder."
 
 
 def _with_entry(
-    work: Callable[Concatenate[NotesPane, KnowledgeBase, str, _More], Coroutine[Any, Any, None]],
-) -> Callable[Concatenate[NotesPane, _More], None]:
-    """Do it with the current entry, if there is one."""
+    work: Callable[Concatenate[NotesPane, KnowledgeBase, str, _Params], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[NotesPane, _Params], None]:
+    """Run an action on the current entry, or tell the user there is none."""
 
     @wraps(work)
-    def do(pane: NotesPane, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
+    def run(pane: NotesPane, /, *args: _Params.args, **kwargs: _Params.kwargs) -> None:
         path = pane.target()
         if path is not None:
-            _beside(work)(pane, path, *args, **kwargs)
+            _in_background(work)(pane, path, *args, **kwargs)
         elif pane.kb is not None:
             tell(pane, _NO_ENTRY)
 
-    return do
+    return run
 
 
 class NotesPane(Vertical):
-    """Browse, read, edit. Others use `open_entry`, `knowledge_ready` and `knowledge_changed`.
+    """The pane to browse, read and edit notes.
 
-    There is one current entry. Whichever of tree and reader has the focus says which, and the
-    other follows, so that keys never mean another entry than the one that is seen.
+    Others call `open_entry`, `knowledge_ready` and `knowledge_changed`. There is one current entry,
+    selected by the tree or the reader, whichever has the focus; the other follows, so that keys
+    always act on the visible entry.
     """
 
     DEFAULT_CSS = """
@@ -113,22 +114,22 @@ class NotesPane(Vertical):
     BINDINGS = bindings("notes")
     BLANK = True
     WITH_RECENT: ClassVar[bool] = True
-    """True where the last changes may be shown below the tree."""
+    """Whether recent changes may be shown below the tree."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.kb: KnowledgeBase | None = None
         self.view: EntryView | None = None
         self.editor: EntryEditor | None = None
-        self._deleted: Commit | None = None
-        self._pending: tuple[str, int | None, bool] | None = None
+        self._last_deletion: Commit | None = None
+        self._pending_open: tuple[str, int | None, bool] | None = None
 
     def compose(self) -> ComposeResult:
         with Divided(id="notes-split"):
             yield TreePanel(id="notes-list", with_recent=self.WITH_RECENT)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put tree and entry beside each other where there is room."""
+        """Place tree and entry side by side if there is room."""
         self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
 
     # Parts
@@ -137,45 +138,44 @@ class NotesPane(Vertical):
 
     @property
     def knowledge_tree(self) -> KnowledgeTree:
-        """The tree."""
         return self.panel.knowledge_tree
 
     @property
     def entries(self) -> dict[str, EntryInfo]:
-        """All entries by path, as the tree shows them."""
+        """The entries in the tree, by path."""
         return self.panel.entries
 
     @property
     def current_path(self) -> str | None:
-        """The file that is on the screen, if one is."""
+        """The path of the file on the screen, or None."""
         document = self.view.document if self.view is not None else None
         return document.path if document is not None else None
 
     @property
     def is_filled(self) -> bool:
-        """True once the tree shows what there is."""
+        """Whether the tree has been loaded."""
         return self.panel.is_filled
 
     # The knowledge base
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Begin: the knowledge base is open."""
+        """Attach the opened knowledge base, and open what was requested before."""
         self.kb = kb
         self.panel.start(kb)
-        if self._pending is not None:
-            path, line, edit = self._pending
-            self._pending = None
+        if self._pending_open is not None:
+            path, line, edit = self._pending_open
+            self._pending_open = None
             self.open_entry(path, line, edit=edit)
 
     def turn_to(self, kb: KnowledgeBase) -> None:
-        """Go on with the knowledge of another time; what is unfolded and read stays."""
+        """Switch to the knowledge base of another time, keeping folds and the open entry."""
         self.kb = kb
         self.panel.start(kb)
         if self.view is not None:
             self.view.turn_to(kb)
 
     def knowledge_changed(self, paths: Sequence[str], actor: Actor) -> None:
-        """Mark what a commit changed, and show it again."""
+        """Mark what a commit changed, and reload it."""
         shown = self.current_path
         self.panel.changed(paths, actor, shown)
         if shown in paths or (self.view is not None and self.view.path in paths):
@@ -190,48 +190,50 @@ class NotesPane(Vertical):
     # The current entry
 
     @property
-    def _tree_leads(self) -> bool:
+    def _tree_is_active(self) -> bool:
         return self.knowledge_tree.has_focus or self.panel.filter_has_focus
 
     def target(self) -> str | None:
-        """The path of the current entry, which keys are about; None where there is none."""
-        if self._tree_leads or self.view is None:
+        """Return the path of the current entry, which keys act on, or None."""
+        if self._tree_is_active or self.view is None:
             return self.knowledge_tree.entry.path if self.knowledge_tree.entry is not None else None
         return self.view.path
 
     @on(RowList.Highlighted, "#notes-tree")
     def _cursor_moved(self) -> None:
-        self._follow()
+        self._sync_selection()
 
     def on_descendant_focus(self) -> None:
-        """Go where the one leads that has the focus now."""
-        self._follow()
+        """Synchronize tree and reader after a change of focus."""
+        self._sync_selection()
 
-    def _follow(self) -> None:
-        """Bring tree and reader to the same entry."""
+    def _sync_selection(self) -> None:
+        """Select the same entry in tree and reader."""
         if self.view is None or self.editor is not None:
             return
         entry, path = self.knowledge_tree.entry, self.view.path
-        if not self._tree_leads:
+        if not self._tree_is_active:
             if path is not None and (entry is None or entry.path != path):
                 self.panel.reveal(path)
         elif entry is not None and entry.path != path:
             self.view.look_at(entry.path)
 
     def moved(self, old: str, new: str) -> None:
-        """An entry has another path now: go on showing it."""
+        """Handle a changed path of an entry: keep showing it."""
         if new == old:
             return
         if self.view is not None:
             self.view.follow(old, new)
         self.panel.reveal(new)
 
-    def _gone(self, path: str) -> None:
-        """An entry was deleted: show what was read before it, or the tree alone."""
+    def _entry_deleted(self, path: str) -> None:
+        """Handle a deleted entry: show the one read before it, or only the tree."""
         if self.view is None or self.view.path != path or self.view.leave(path):
-            self._follow()
+            self._sync_selection()
             return
-        go_to(self.knowledge_tree)  # first: what is focused and goes has Textual look for another
+        go_to(
+            self.knowledge_tree
+        )  # first: on removal of a focused widget Textual would focus another
         self.view.remove()
         self.view = None
         self._show_note(shows=False)
@@ -239,18 +241,18 @@ class NotesPane(Vertical):
     # Opening
 
     def open_entry(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
-        """Show a file of the workspace, at a line, perhaps in the editor.
+        """Show a file of the workspace, optionally at a line and in the editor.
 
-        Of a conversation (``sessions/…``), `line` is the id of a message.
+        For a conversation (``sessions/…``), `line` is the id of a message.
         """
         if self.kb is None:
-            self._pending = (path, line, edit)
+            self._pending_open = (path, line, edit)
             return
         self._open(path, line, edit=edit)
 
     @latest("open")
     async def show_first(self, path: str) -> None:
-        """Show a file where nothing is shown yet, and leave the focus where it is."""
+        """Show a file if none is shown yet, without moving the focus."""
         if self.kb is not None and self.view is None and self.editor is None:
             await self._show(self.kb, path)
 
@@ -258,13 +260,13 @@ class NotesPane(Vertical):
     async def _open(self, path: str, line: int | None, *, edit: bool) -> None:
         if self.kb is None or not await self._leave_editor():
             return
-        self._deleted = None
+        self._last_deletion = None
         go_to((await self._show(self.kb, path, line)).body)
         if edit:
             await self._edit(path, line)
 
     async def _show(self, kb: KnowledgeBase, path: str, line: int | None = None) -> EntryView:
-        """Show a file in the reader, which is made for the first one, and in the tree."""
+        """Show a file in the reader, which is created if needed, and in the tree."""
         if self.view is None:
             self.view = entry_view.EntryView(kb, id="notes-entry")
             self._show_note(shows=True)
@@ -274,14 +276,13 @@ class NotesPane(Vertical):
         return self.view
 
     def _show_note(self, *, shows: bool) -> None:
-        """Make room for a note, or give it back: the tree alone needs less."""
-        self.set_class(shows, "-reading", update=False)  # the screen's update is for all in it
+        """Adapt the layout to whether a note is shown: the tree alone needs less space."""
+        self.set_class(shows, "-reading", update=False)  # the next call updates the whole screen
         self.screen.set_class(shows, "-reading-note")
         for around in self.screen.query(Divided):
             around.divide()
 
     def on_entry_view_opened(self, event: EntryView.Opened) -> None:
-        """Say what is shown."""
         path = event.document.path
         if self.view is not None:
             place = "" if path.startswith(NAME_PREFIX) else short_name(path)
@@ -289,26 +290,25 @@ class NotesPane(Vertical):
         self.panel.looked_at(path)
 
     @on(OpenEntry)
-    def _open_inside(self, event: OpenEntry) -> None:
+    def _open_requested(self, event: OpenEntry) -> None:
         event.stop()
         self.open_entry(event.path, event.line, edit=event.edit)
 
     def on_entry_view_missing_link(self, event: EntryView.MissingLink) -> None:
-        """Offer to write what isn't there."""
         self.offer_to_make(event.target)
 
     def offer_to_make(self, target: str) -> None:
-        """A link leads to an entry that isn't there: offer to write it."""
+        """Offer to create the missing entry that a link leads to."""
         self._new(clean_line(target.rpartition("/")[2].removesuffix(".md")))
 
     def focus_tree(self) -> None:
-        """Go to the tree, or to the editor where one is open."""
+        """Focus the editor if it is open, else the tree."""
         go_to(self.editor.text_area if self.editor is not None else self.knowledge_tree)
 
     # Editing
 
     async def _edit(self, path: str, line: int | None = None) -> None:
-        """Put the editor in the place of tree and reader."""
+        """Open the editor in place of tree and reader."""
         if self.kb is None or self.editor is not None:
             return
         document = await asyncio.to_thread(documents.load_document, self.kb, path)
@@ -327,7 +327,7 @@ class NotesPane(Vertical):
         go_to(self.editor.text_area)
 
     async def _leave_editor(self) -> bool:
-        """Close the editor unless its text is to be kept in it; False where it stays."""
+        """Close the editor unless the user cancels, and return whether it is closed."""
         if self.editor is not None:
             if not await self.editor.leave():
                 return False
@@ -341,7 +341,7 @@ class NotesPane(Vertical):
         self.remove_class("-editing")
 
     async def on_entry_editor_closed(self) -> None:
-        """Read on where the editor was."""
+        """Return to the reader."""
         await self._close_editor()
         if self.view is not None:
             self.view.reload()
@@ -350,7 +350,7 @@ class NotesPane(Vertical):
     # Moving
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The bare letters mean nothing while somebody writes, so they aren't shown then."""
+        """Disable single-letter keys while the user types, and keys that don't apply."""
         if self.editor is not None or self.panel.filter_has_focus:
             return False
         if action == "save":
@@ -359,7 +359,7 @@ class NotesPane(Vertical):
             return self.view is not None and documents.is_day(self.target() or "")
         return super().check_action(action, parameters)
 
-    def _pointed_list(self) -> RowList[Any] | MarkdownView:
+    def _active_list(self) -> RowList[Any] | MarkdownView:
         focused = self.screen.focused
         if isinstance(focused, RowList) and self in focused.ancestors:
             return focused
@@ -367,7 +367,7 @@ class NotesPane(Vertical):
         return self.view.body if self.view is not None and reads else self.knowledge_tree
 
     def _move(self, by: int) -> None:
-        widget = self._pointed_list()
+        widget = self._active_list()
         if isinstance(widget, RowList):
             widget.cursor += by
         else:
@@ -380,17 +380,17 @@ class NotesPane(Vertical):
         self._move(-1)
 
     def action_left(self) -> None:
-        if self._pointed_list() is self.knowledge_tree:
+        if self._active_list() is self.knowledge_tree:
             self.knowledge_tree.action_fold()
         else:
             go_to(self.knowledge_tree)
 
     def action_right(self) -> None:
-        if self._pointed_list() is self.knowledge_tree:
+        if self._active_list() is self.knowledge_tree:
             self.knowledge_tree.action_unfold()
 
     def action_open(self) -> None:
-        widget = self._pointed_list()
+        widget = self._active_list()
         if isinstance(widget, RowList):
             widget.action_select()
         elif self.view is not None:
@@ -398,14 +398,14 @@ class NotesPane(Vertical):
 
     def action_back(self) -> None:
         if self.view is not None:
-            self._travelled() if self.view.go_back() else go_to(self.knowledge_tree)
+            self._reveal_current() if self.view.go_back() else go_to(self.knowledge_tree)
 
     def action_forward(self) -> None:
         if self.view is not None and self.view.go_forward():
-            self._travelled()
+            self._reveal_current()
 
-    def _travelled(self) -> None:
-        """Show in the tree where the reader went; what isn't in the tree is gone to itself."""
+    def _reveal_current(self) -> None:
+        """Reveal the reader's file in the tree, or focus the reader if the tree doesn't have it."""
         if self.view is None or self.view.path is None:
             return
         self.panel.reveal(self.view.path)
@@ -415,15 +415,15 @@ class NotesPane(Vertical):
     async def action_filter(self) -> None:
         await self.panel.start_filter()
 
-    def _read(self, does: str) -> EntryView | None:
-        """The reader; where there is none, say what the key would do in it."""
+    def _view_or_hint(self, does: str) -> EntryView | None:
+        """Return the reader, or tell the user what the key would do in it."""
         if self.view is None:
             tell(self, f"Open a note first: then {does}.")
         return self.view
 
     @_with_entry
     async def action_go_to_day(self, kb: KnowledgeBase, path: str, way: int) -> None:
-        """Open the note of the day before one (-1), or after it (1)."""
+        """Open the day note before (-1) or after (1) the current one."""
         day = await asyncio.to_thread(documents.day_beside, kb, path, way)
         if day is not None:
             self.open_entry(day)
@@ -431,15 +431,15 @@ class NotesPane(Vertical):
             tell(self, f"There is no note of a day {'after' if way > 0 else 'before'} this one.")
 
     def action_outline(self) -> None:
-        if view := self._read("o shows its headings"):
+        if view := self._view_or_hint("o shows its headings"):
             view.choose_heading()
 
     def action_preview(self) -> None:
-        if view := self._read("K shows where its links lead"):
+        if view := self._view_or_hint("K shows where its links lead"):
             view.preview()
 
     def action_tick(self) -> None:
-        if self.view is None or self._tree_leads:
+        if self.view is None or self._tree_is_active:
             self.knowledge_tree.action_page(1)
         elif not self.view.body.toggle_fold() and not self.view.tick():
             self.view.body.action_page_down()
@@ -455,9 +455,9 @@ class NotesPane(Vertical):
         if path is None or self.kb is None:
             tell(self, _NO_ENTRY)
             return
-        self.app.push_screen(note_map.MapScreen(self.kb, path), self._go_on)
+        self.app.push_screen(note_map.MapScreen(self.kb, path), self._open_from_map)
 
-    def _go_on(self, there: OpenEntry | None) -> None:
+    def _open_from_map(self, there: OpenEntry | None) -> None:
         if there is not None:
             self.open_entry(there.path, there.line)
 
@@ -472,20 +472,20 @@ class NotesPane(Vertical):
             self.post_message(OpenHistory(path))
 
     def action_why(self) -> None:
-        if view := self._read("w says where a line of it comes from"):
+        if view := self._view_or_hint("w says where a line of it comes from"):
             view.ask_why()
 
     def action_authors(self) -> None:
-        if view := self._read("W says who wrote each line of it"):
+        if view := self._view_or_hint("W says who wrote each line of it"):
             view.toggle_authors()
 
-    @_beside
+    @_in_background
     async def action_tags(self, kb: KnowledgeBase) -> None:
         tag = await entry_actions.pick_tag(self, kb)
         if tag is not None:
             self.post_message(OpenSearch(f'tag:"{tag}"' if " " in tag else f"tag:{tag}"))
 
-    @_beside
+    @_in_background
     async def action_tasks(self, kb: KnowledgeBase) -> None:
         chosen = await entry_actions.pick_task(self, kb)
         if chosen is not None:
@@ -496,9 +496,9 @@ class NotesPane(Vertical):
     def action_new(self) -> None:
         self._new()
 
-    @_beside
+    @_in_background
     async def _new(self, kb: KnowledgeBase, title: str = "") -> None:
-        """Ask for title and type, make the entry, and start to write."""
+        """Ask for title and type, create the entry, and open the editor."""
         entry = await entry_actions.new_entry(self, kb, title, self.knowledge_tree.category)
         if entry is not None:
             line = entry_actions.first_line_to_fill(entry.text)
@@ -550,15 +550,15 @@ class NotesPane(Vertical):
     async def action_delete(self, kb: KnowledgeBase, path: str) -> None:
         deleted = await entry_actions.delete_entry(self, kb, path)
         if deleted is not None:
-            self._deleted = deleted
-            self._gone(path)
+            self._last_deletion = deleted
+            self._entry_deleted(path)
 
     def action_undo(self) -> None:
-        self._undo_last() if self._deleted is None else self._undelete(self._deleted)
+        self._undo_last() if self._last_deletion is None else self._undelete(self._last_deletion)
 
-    @_beside
+    @_in_background
     async def _undelete(self, kb: KnowledgeBase, deleted: Commit) -> None:
-        self._deleted = None
+        self._last_deletion = None
         path = await entry_actions.undelete(self, kb, deleted)
         if path is not None:
             self.open_entry(path)

@@ -1,4 +1,4 @@
-"""The tree with its title and its filter, kept up to date with what commits change."""
+"""The panel of the knowledge tree with its filter, kept up to date with commits."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 else:
     recent = later("notes.recent")
 
-_ROOMY_ROWS = 36
-"""Rows from which on the last changes have room below the tree."""
+_MIN_RECENT_ROWS = 36
+"""Height in rows from which recent changes fit below the tree."""
 _REFRESH_SECONDS = 0.05
-_QUIET = "$text-muted not bold"
+_COUNT_STYLE = "$text-muted not bold"
 
 
 class TreePanel(Pane):
-    """Title, filter line while there is one, and the tree.
+    """A pane with the tree, and a filter line above it when opened.
 
-    In the filter the arrows move in the tree, Enter opens the best match, Esc gives up.
+    In the filter, arrows move in the tree, Enter opens the best match, and Esc clears the filter.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,17 +59,17 @@ class TreePanel(Pane):
     """
 
     def __init__(self, *, id: str | None = None, with_recent: bool = True) -> None:
-        """Show the tree alone, or `with_recent` the last changes below it where there is room."""
+        """Create the panel; `with_recent` shows recent changes below the tree if there is room."""
         super().__init__(id=id)
         self._with_recent = with_recent
         self._kb: KnowledgeBase | None = None
-        self._field: Input | None = None
+        self._filter_input: Input | None = None
         self._marks: dict[str, ChangeMark] = {}
-        self._lasting: Mapping[str, ChangeMark] = {}
-        self._seen: dict[str, str] = {}  # by path the blob of what a person last knew
-        self._to_reveal = ""
-        self._searches = 0
-        self._searched = ""
+        self._permanent_marks: Mapping[str, ChangeMark] = {}
+        self._known_blobs: dict[str, str] = {}  # path to the blob the user saw last
+        self._pending_reveal = ""
+        self._search_number = 0
+        self._searched_text = ""
         self.is_filled = False
         self.entries: dict[str, EntryInfo] = {}
 
@@ -79,17 +79,14 @@ class TreePanel(Pane):
     knowledge_tree = getters.query_one("#notes-tree", KnowledgeTree)
 
     def on_mount(self) -> None:
-        """Have a name from the first frame on."""
         self.label_with("Notes")
 
     def on_resize(self) -> None:
-        """There may be room for more."""
         super().on_resize()
         self._show_recent()
 
     def _show_recent(self) -> None:
-        """Show the last changes where there is room below the tree."""
-        has_room = self._with_recent and self.is_filled and self.size.height >= _ROOMY_ROWS
+        has_room = self._with_recent and self.is_filled and self.size.height >= _MIN_RECENT_ROWS
         self.set_class(has_room, "-roomy")
         if has_room and self._kb is not None and not self.query("#notes-recent"):
             self.mount(recent.RecentChanges(self._kb, id="notes-recent"))
@@ -97,13 +94,13 @@ class TreePanel(Pane):
     # Content
 
     def start(self, kb: KnowledgeBase) -> None:
-        """Fill the tree."""
+        """Attach the knowledge base and fill the tree."""
         self._kb = kb
         self._show_count()
         self.read()
 
     def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
-        """Mark what a commit changed (but not what the person sees anyway), and read again."""
+        """Mark what a commit changed, except what the user sees anyway, and reload."""
         machine = "" if actor.writes_human_text else actor_name(actor)
         for path in paths:
             if path.startswith("knowledge/") and not path.endswith("INDEX.md"):
@@ -115,32 +112,29 @@ class TreePanel(Pane):
     def _mark_changed(self, path: str, machine: str, *, is_seen: bool) -> None:
         old, entry = self._marks.get(path), self.entries.get(path)
         if old is None and entry is not None:
-            self._seen[path] = entry.blob
+            self._known_blobs[path] = entry.blob
         if not is_seen:
             is_new = entry is None or (old is not None and old.new)
             self._marks[path] = ChangeMark(new=is_new, machine=machine)
 
     def looked_at(self, path: str) -> None:
-        """Take the mark off an entry."""
+        """Clear the mark of an entry."""
         if self._marks.pop(path, None) is not None:
             self._show_marks()
 
     def mark(self, marks: Mapping[str, ChangeMark]) -> None:
-        """Mark entries for as long as they are shown, whoever looks at them."""
-        self._lasting = marks
+        """Set marks that stay when entries are opened."""
+        self._permanent_marks = marks
         self._show_marks()
 
     def _show_marks(self) -> None:
-        self.knowledge_tree.show_marks({**self._lasting, **self._marks})
+        self.knowledge_tree.show_marks({**self._permanent_marks, **self._marks})
 
     def reveal(self, path: str) -> None:
-        """Put the cursor on an entry, now or as soon as the tree knows it.
-
-        A filter that hides the entry ends.
-        """
+        """Move the cursor to an entry once the tree has it, ending a filter that hides it."""
         entry = self.entries.get(path)
         if entry is None:
-            self._to_reveal = path
+            self._pending_reveal = path
             return
         if self.knowledge_tree.filtering and not self.knowledge_tree.shows(path):
             self._end_filter()
@@ -148,10 +142,10 @@ class TreePanel(Pane):
 
     @latest("tree")
     async def read(self) -> None:
-        """Read what there is; several commits in a row cost one reading.
+        """Reload the tree, debounced so that several commits cost one reload.
 
-        A note that has just come, as today's does with what is stated first, is scrolled to while
-        nobody moves in the tree.
+        A single new note is scrolled to unless the tree has the focus, like today's note once
+        the first statement is recorded.
         """
         if (kb := self._kb) is None:
             return
@@ -170,31 +164,31 @@ class TreePanel(Pane):
         came = [path for path in self.entries if path not in before] if before else []
         if len(came) == 1 and not self.knowledge_tree.has_focus:
             self.knowledge_tree.scroll_to_entry(came[0])
-        # The next search by name should not have to wait for this.
+        # Warm the cache for the next search by name.
         await asyncio.to_thread(names_of, kb)
 
     async def _show(self, kb: KnowledgeBase, *, whole: bool) -> None:
-        """Show the entries that are there now, with what changed since they were looked at."""
-        self.entries, root = await asyncio.to_thread(_listed, kb, whole=whole)
+        """Show the current entries, with marks on those that changed since they were viewed."""
+        self.entries, root = await asyncio.to_thread(_load_tree, kb, whole=whole)
         self._marks = {
             path: mark
             for path, mark in self._marks.items()
-            if path in self.entries and self.entries[path].blob != self._seen.get(path)
+            if path in self.entries and self.entries[path].blob != self._known_blobs.get(path)
         }
         self._show_count()
         self._show_marks()
         self.knowledge_tree.show_tree(root)
         self.is_filled = True
         self._show_recent()
-        if self._field is not None:
-            await self._search(self._field.value)
-        path, self._to_reveal = self._to_reveal, ""
+        if self._filter_input is not None:
+            await self._search(self._filter_input.value)
+        path, self._pending_reveal = self._pending_reveal, ""
         if path in self.entries:
             self.reveal(path)
 
     def _show_count(self) -> None:
         count = f"{sum(entry.is_entry for entry in self.entries.values()):,}"
-        self.label_with(Content.assemble("Notes ", (count, _QUIET)))
+        self.label_with(Content.assemble("Notes ", (count, _COUNT_STYLE)))
 
     @on(RowList.Selected)
     def _choose_row(self, event: RowList.Selected) -> None:
@@ -211,24 +205,26 @@ class TreePanel(Pane):
     # Filter
 
     async def start_filter(self, text: str = "") -> None:
-        """Open the filter line, or go back to it; it has the focus when this returns."""
-        if self._field is None:
-            self._field = Input(placeholder="filter", id="notes-filter", select_on_focus=False)
-            await self.mount(self._field, before="#notes-tree")
+        """Open the filter line, or focus it if it is open."""
+        if self._filter_input is None:
+            self._filter_input = Input(
+                placeholder="filter", id="notes-filter", select_on_focus=False
+            )
+            await self.mount(self._filter_input, before="#notes-tree")
         if text:
-            self._field.value = text
-            self._field.cursor_position = len(text)
-        go_to(self._field)
+            self._filter_input.value = text
+            self._filter_input.cursor_position = len(text)
+        go_to(self._filter_input)
 
     def _end_filter(self) -> None:
-        self._searches += 1
-        if self._field is not None:
-            self._field.remove()
-            self._field = None
+        self._search_number += 1
+        if self._filter_input is not None:
+            self._filter_input.remove()
+            self._filter_input = None
         self.knowledge_tree.clear_filter()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the filter mean something only while it has the focus."""
+        """Enable the keys of the filter only while it has the focus."""
         if action in {"end_filter", "move"}:
             return self.filter_has_focus
         return super().check_action(action, parameters)
@@ -238,44 +234,46 @@ class TreePanel(Pane):
         go_to(self.knowledge_tree)
 
     def action_move(self, by: int) -> None:
-        """Move in the tree without leaving the line."""
         self.knowledge_tree.cursor += by
 
     @property
     def filter_has_focus(self) -> bool:
-        """True while the person types into the filter."""
-        return self._field is not None and self._field.has_focus
+        """Whether the filter line has the focus."""
+        return self._filter_input is not None and self._filter_input.has_focus
 
     @on(Input.Changed)
     @latest("filter")
     async def _filter_changed(self, event: Input.Changed) -> None:
-        """Search for what is typed; what was typed before is forgotten at once."""
         await self._search(event.value)
 
     async def _search(self, text: str) -> None:
-        self._searches += 1
-        number = self._searches
+        self._search_number += 1
+        number = self._search_number
         if not text.strip():
-            self._searched = text
+            self._searched_text = text
             if self.knowledge_tree.filtering:
                 self.knowledge_tree.clear_filter()
             return
         if self._kb is None:
             return
         root, best = await asyncio.to_thread(
-            _matching_tree, self._kb, text, lambda: number != self._searches
+            _matching_tree, self._kb, text, lambda: number != self._search_number
         )
-        if number == self._searches:
-            self._searched = text
+        if number == self._search_number:
+            self._searched_text = text
             self.knowledge_tree.show_matches(text, root, best)
 
     @on(Input.Submitted)
     @latest("open")
     async def _filter_entered(self, event: Input.Submitted) -> None:
-        """Open the best match, or search the text of all entries where no name matches."""
+        """Open the best match, or search the texts of all entries if no name matches."""
         text = event.value
-        while self._searched != text and self._field is not None and self._field.value == text:
-            # Enter came faster than the matches, or the tree was read again meanwhile.
+        while (
+            self._searched_text != text
+            and self._filter_input is not None
+            and self._filter_input.value == text
+        ):
+            # Enter was faster than the search, or the tree was reloaded meanwhile.
             await self._search(text)
         entry = self.knowledge_tree.entry
         if entry is not None:
@@ -288,8 +286,8 @@ class TreePanel(Pane):
             go_to(self.knowledge_tree)
 
 
-def _listed(kb: KnowledgeBase, *, whole: bool) -> tuple[dict[str, EntryInfo], Folder]:
-    """All entries and pages by path and as a tree; not `whole`: as their folders list them."""
+def _load_tree(kb: KnowledgeBase, *, whole: bool) -> tuple[dict[str, EntryInfo], Folder]:
+    """Return entries and pages by path and as a tree; unless `whole`, from a folder listing."""
     library = kb.library
     infos = [*library.infos(), *pages_of(kb, in_tree=True)] if whole else [*library.listing()]
     tree = build_tree(infos, library.left_out(), library.texts() if whole else {})
@@ -299,7 +297,7 @@ def _listed(kb: KnowledgeBase, *, whole: bool) -> tuple[dict[str, EntryInfo], Fo
 def _matching_tree(
     kb: KnowledgeBase, text: str, stale: Callable[[], bool]
 ) -> tuple[Folder, str | None]:
-    """The tree of what matches, and the path of the best match."""
+    """Return the tree of matching entries and the path of the best one."""
     matches = names_of(kb).search(text, stale=stale)
     best = matches[0].entry.path if matches else None
     return build_tree(match.entry for match in matches), best

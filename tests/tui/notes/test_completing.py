@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.notes.completing import CompletionRequest, Vocabulary, fitting, wanted_at
+from kbtui.tui.notes.completing import CompletionRequest, Vocabulary, fitting, request_at
 from tests.tui.notes.test_editor import editing
 from tests.tui.notes_support import DEFAULT, NotesApp, make_kb, text_of, until
 
@@ -32,7 +32,7 @@ HEAD = ["---", "type: person", "tags: [a, b", "aliases:", '  - "Bo', "st", "---"
     ],
 )
 def test_what_the_text_before_the_cursor_asks_for(before, wanted):
-    assert wanted_at([before + "tail"], 0, len(before), "text") == wanted
+    assert request_at([before + "tail"], 0, len(before), "text") == wanted
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_what_the_text_before_the_cursor_asks_for(before, wanted):
     ],
 )
 def test_what_frontmatter_asks_for(row, wanted):
-    assert wanted_at(HEAD, row, len(HEAD[row]), "front") == wanted
+    assert request_at(HEAD, row, len(HEAD[row]), "front") == wanted
 
 
 def test_nothing_is_asked_for_in_code():
-    assert wanted_at(["[[x"], 0, 3, "code") is None
+    assert request_at(["[[x"], 0, 3, "code") is None
 
 
 def test_beginnings_come_before_other_parts():

@@ -188,7 +188,6 @@ class Background:
         return max(0.01, timeout if tidied else min(timeout, _IDLE_SECONDS))
 
     def _notify_if_settled(self) -> None:
-        """Report outside edits once their files have settled."""
         with self._lock:
             if self._settled_at is None or time.monotonic() < self._settled_at:
                 return

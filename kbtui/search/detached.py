@@ -47,15 +47,15 @@ class DetachedWorker:
         """Return the state of the model, with a reason if no process would be started here."""
         from kbtui.search.embedding.prepared import ConfiguredModel
 
-        preparation = ConfiguredModel(self._role).preparation()
-        if preparation.why or preparation.state == "preparing":
-            return preparation
-        return replace(preparation, why=self._refusal())
+        model = ConfiguredModel(self._role).preparation()
+        if model.why or model.state == "preparing":
+            return model
+        return replace(model, why=self._refusal())
 
     def prepare(self) -> Preparation:
         """Start preparing the model unless it is prepared; return its state."""
-        preparation = self.status()
-        return preparation if preparation.is_done else self.start()
+        model = self.status()
+        return model if model.is_done else self.start()
 
     def start(self) -> Preparation:
         """Start preparing the model and embedding passages, without waiting.
@@ -63,16 +63,14 @@ class DetachedWorker:
         Returns:
             The state of the model, with a reason if no process was started.
         """
-        preparation = self.status()
-        if preparation.why or preparation.state == "preparing":
-            return preparation
+        model = self.status()
+        if model.why or model.state == "preparing":
+            return model
         try:
             self._spawn()
         except OSError as error:
-            return replace(
-                preparation, why=f"No process can go on after this one: {error.strerror}."
-            )
-        return preparation if preparation.is_done else Preparation("preparing")
+            return replace(model, why=f"No process can go on after this one: {error.strerror}.")
+        return model if model.is_done else Preparation("preparing")
 
     def _refusal(self) -> str:
         """Return as a sentence why no process may be started here, or an empty string."""

@@ -195,7 +195,6 @@ def _bundled() -> ModelSource:
 
 
 def _huggingface_snapshot(name: str) -> Path:
-    """Return the snapshot folder of a model in the Hugging Face cache."""
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface").expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
     for full in (name, f"sentence-transformers/{name}"):

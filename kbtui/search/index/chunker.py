@@ -329,9 +329,7 @@ def read_parts(path: str, text: DocumentText, limits: ChunkLimits) -> IndexedDoc
     for number, ((place, part), start) in enumerate(zip(text.parts, text.starts, strict=True)):
         context = ""
         if not text.markdown:  # pages, not slides or chapters
-            context = (
-                f"{_unfinished(bodies[number])}\n{_continuation(part, bodies[number + 2])}".strip()
-            )
+            context = f"{_unfinished(bodies[number])}\n{_rest(part, bodies[number + 2])}".strip()
         for chunk in _chunks(part, properties, limits, markdown=text.markdown):
             first, last = chunk.lines
             headings = (
@@ -348,7 +346,7 @@ def _unfinished(page: str) -> str:
     return "" if last.endswith((*_QUESTION_MARKS, ".", "!")) else last
 
 
-def _continuation(page: str, following: str) -> str:
+def _rest(page: str, following: str) -> str:
     """Return the end, on the following page, of a page's unfinished sentence."""
     return _SENTENCE.split(following[:_PAGE_END_CHARACTERS])[0] if _unfinished(page) else ""
 

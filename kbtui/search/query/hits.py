@@ -42,14 +42,13 @@ _NEGATION_WORDS = """
 """
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _STATEMENT_BREAK = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
-# The number of candidates that are examined, whatever the limit, so that it doesn't affect which
-# come first.
+# Candidates that are examined, whatever the limit, so that it doesn't affect which come first.
 _EXAMINED = 300
 _EXTRA = 4  # fetched beyond the limit, as some are filtered out
 _EXAMINED_FOR_PHRASES = 3000
 _EXAMINED_FOR_PAIRS = 20
 # An entry is shown once; a long document or log may have several hits.
-_MAX_PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
+_PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
 
 
 class Rows(Protocol):
@@ -100,9 +99,7 @@ def _filtered(
     of_file: Counter[str] = Counter()
     needs_words = ranking.evidence.is_near_by_chance and not by_chance
     for number, row in found:
-        most = (
-            1 if not query.has_words else _MAX_PER_FILE.get(row.path.partition("/")[0], _EXAMINED)
-        )
+        most = 1 if not query.has_words else _PER_FILE.get(row.path.partition("/")[0], _EXAMINED)
         if of_file[row.path] >= most or not _has_phrases(row, query):
             continue
         if needs_words and not ranking.lexical[number]:
@@ -194,8 +191,6 @@ def _same_statement(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 class _CachedRows:
-    """A cache of rows."""
-
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._cache: dict[int, ChunkRow] = {}

@@ -220,7 +220,7 @@ def _take_inbox(workspace: Workspace, history: History) -> list[str]:
     if any((workspace.machine / "inbox").glob("[!.]*.json")):
         from kbtui.memory.background.service import Inbox
 
-        Inbox(workspace, history).take_over()
+        Inbox(workspace, history).import_older()
     return []
 
 

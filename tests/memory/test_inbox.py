@@ -230,7 +230,7 @@ def test_a_file_that_is_no_proposal_stays_and_is_reported(
     bad.parent.mkdir(exist_ok=True)
     bad.write_bytes(damage)
     inbox = Inbox(workspace, history)
-    inbox.take_over()
+    inbox.import_older()
     assert inbox.list() == [good]
     assert inbox.problems() == (".kbtui/inbox/abc.json",)
     assert bad.read_bytes() == damage

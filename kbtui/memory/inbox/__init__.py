@@ -1,5 +1,5 @@
-"""Inbox: what a machine wanted to change and a person must decide on.
+"""The inbox: changes that a machine proposed and a person must decide on.
 
-`inbox.Inbox` proposes, lists and decides; the history keeps and merges. `showing` prepares a place
-for eyes and editors, `rejections` knows what isn't to be proposed again.
+`inbox.Inbox` proposes, lists and decides; the history stores and merges. `showing` prepares a place
+of a proposal for display and editing, `rejections` knows what must not be proposed again.
 """

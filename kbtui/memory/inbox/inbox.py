@@ -1,8 +1,8 @@
-"""The inbox: changes that a machine wanted to make and a person must decide on.
+"""The inbox: changes that a machine proposed and a person must decide on.
 
-The history keeps them beside its branch, and merges what is accepted into what the files have
-become since. Here it is added what a decision means for the memory: what was rejected is buried and
-not asked about again, and what was accepted is remembered again.
+The history keeps them beside its branch, and merges what is accepted into the current files. This
+module adds what a decision means for memory: rejected facts are buried and not proposed again,
+accepted ones are no longer buried.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
 from kbtui.memory.inbox import older as older_inbox
 from kbtui.memory.inbox.older import OlderProposal
-from kbtui.memory.inbox.rejections import FOLDER, PutAway, Rejections, fingerprint
+from kbtui.memory.inbox.rejections import FOLDER, RecordedRejections, Rejections, fingerprint
 from kbtui.memory.inbox.showing import PlaceDraft, check_settled, region
 from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
-# What these propose again after it was rejected isn't asked about again; an agent was told to.
+# Rejected changes that these actors propose again are left out; an agent acts on request.
 _UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}
 Expected = Mapping[str, "str | None"]
 
@@ -64,23 +64,23 @@ class Inbox:
     ) -> Proposal:
         """Propose a change to the files as they are now; secrets are redacted.
 
-        The same change proposed again by the same actor is the same proposal. What the user has
-        rejected of it before is left out, if anybody else than the agent proposes it unasked. See
-        `was_rejected` before asking a second time. An edit of None deletes the file; `bases` is
-        what the files held when the texts were made, None: what they hold now; `expected` the blob
-        id of what the text of a path was made from, None: there was nothing.
+        An identical change by the same actor is the same proposal. Places that the user rejected
+        before are left out, unless an agent proposes them. See `was_rejected` before proposing
+        again. An edit of None deletes the file. `bases` are the files that the texts were made from
+        (missing: their current content); `expected` are the blob ids of the files that the texts
+        were made from, None if there was no file.
 
         Raises:
             UsageError: It changes nothing, or a path that the history doesn't keep.
-            ConflictError: What it was made from is something else by now.
-            WorkspaceBusyError: Somebody else is writing.
+            ConflictError: A file that it was made from has changed.
+            WorkspaceBusyError: Another process is writing.
             StorageError: The file system refused.
         """
         with self._history.alone():
             proposed = self._edits(edits, bases)
             known = self._rejections.read()
             if actor in _UNASKED:
-                proposed = tuple(known.taken_out(actor, proposed)) or proposed
+                proposed = tuple(known.without_rejected(actor, proposed)) or proposed
             same = self._same(actor, proposed, known)
             if same is not None:
                 return same
@@ -98,7 +98,7 @@ class Inbox:
         origin: Origin | None = None,
         bases: Mapping[str, bytes | None] | None = None,
     ) -> Proposal | None:
-        """Propose a change as `add` does; None where the user has rejected that very change."""
+        """Propose a change as `add` does; return None if the user has rejected this very change."""
         with self._history.alone():
             if self.was_rejected(actor, edits, bases):
                 return None
@@ -113,31 +113,31 @@ class Inbox:
         actor: Actor = Actor.AGENT,
         expected: Expected = MappingProxyType({}),
     ) -> Proposal:
-        """Propose what an agent wants to do, together with what else it wants to do in its turn.
+        """Add an agent's edits to the proposal of its turn.
 
-        A text of a file that the agent has proposed before goes on with that proposal: it has to be
-        made from what is proposed there, as `expected` says, else as in `add`.
+        If the agent has already proposed a text for one of the files, that proposal is extended:
+        the new text must be based on the proposed one, as `expected` says, or else as in `add`.
 
         Raises:
-            ConflictError: What it was made from is something else by now: a person has edited the
-                proposal, or decided on it, or somebody has changed the file. Or it would go on with
-                several proposals.
+            ConflictError: What it was made from has changed: a person has edited the proposal or
+                decided on it, or somebody has changed the file. Or it would extend several
+                proposals.
         """
         with self._history.alone():
             known, others = self._open_for(actor, origin, edits)
-            _check_goes_on(edits, _texts(known.edits) if known else {}, others)
+            _check_extends(edits, _texts(known.edits) if known else {}, others)
             if known is None:
                 return self.add(actor, reason, edits, origin=origin, expected=expected)
             fresh = self._edits(edits, None)
             reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
-            grown = _grown(known.origin, origin)
-            told = "; ".join(reasons)
-            found = self._propose(actor, told, fresh, grown, known.id, expected=expected)
+            grown = _merged_origin(known.origin, origin)
+            reason = "; ".join(reasons)
+            found = self._propose(actor, reason, fresh, grown, known.id, expected=expected)
         self._listeners.tell()
         return found
 
     def proposed_by(self, actor: Actor, origin: Origin) -> dict[str, str | None]:
-        """Gather what a conversation, or another program, has proposed: text by path."""
+        """Return the texts that a conversation or another program has proposed, by path."""
         texts: dict[str, str | None] = {}
         for each in self._proposals_of(actor, origin):
             texts |= _texts(each.edits)
@@ -149,41 +149,41 @@ class Inbox:
         edits: Mapping[str, str | None],
         bases: Mapping[str, bytes | None] | None = None,
     ) -> bool:
-        """True if the user has rejected this very change before: these lines in, those out."""
+        """Return whether the user has rejected this very change: same lines added and removed."""
         return self._rejections.read().holds(actor, self._edits(edits, bases))
 
-    def take_over(self) -> None:
-        """Let what an older version kept in files wait on; what can't be read stays there.
+    def import_older(self) -> None:
+        """Import the proposals that an older version kept in files; unreadable ones stay there.
 
         Raises:
-            WorkspaceBusyError: Somebody else is writing: some of it is still to be taken.
+            WorkspaceBusyError: Another process is writing; some are still to be imported.
         """
-        older_inbox.take_over(self._workspace, self._history, self._take)
+        older_inbox.import_older(self._workspace, self._history, self._take)
 
     def _take(self, older: OlderProposal) -> None:
         edits = self._edits(older.texts, older.bases)
         differing = [each for each in edits if each.base != each.wanted]
         if not differing or any(each.id == older.id for each in self.list()):
             return
-        told = older.actor, older.reason
+        head = older.actor, older.reason
         found = self._propose(
-            *told, differing, older.origin, older.id, older.created, bases=older.bases
+            *head, differing, older.origin, older.id, older.created, bases=older.bases
         )
         if older.was:
             self._rejections.reword(found, older.was, self._clock())
 
-    # Looking ---------------------------------------------------------------------------------
+    # Reading ---------------------------------------------------------------------------------
 
     def list(self) -> list[Proposal]:
-        """All proposals that wait, the oldest first."""
+        """Return all waiting proposals, oldest first."""
         return [*self._history.proposals.all()]
 
     def get(self, ref: str) -> Proposal:
-        """One proposal by its id or the unique beginning of it.
+        """Return a proposal by its id or a unique prefix of it.
 
         Raises:
             NotFoundError: There is none.
-            UsageError: Several begin so.
+            UsageError: Several match.
         """
         wanted = ref.strip().lower()
         found = [each for each in self.list() if wanted and each.id.startswith(wanted)]
@@ -197,7 +197,7 @@ class Inbox:
         return found[0]
 
     def plan(self, ref: str) -> Plan:
-        """Work out what a proposal would do to the files as they are, place by place; reads files.
+        """Return what a proposal would do to the current files, place by place; reads files.
 
         Raises:
             NotFoundError: There is no such proposal.
@@ -205,23 +205,23 @@ class Inbox:
         return self._history.proposals.preview(self.get(ref).id)
 
     def waiting(self) -> tuple[Plan, ...]:
-        """The plans of all proposals of which something is left to decide, the oldest first."""
+        """Return the plans of all proposals with something left to decide, oldest first."""
         plans = []
         for proposal in self.list():
-            with contextlib.suppress(NotFoundError):  # somebody has decided on it just now
+            with contextlib.suppress(NotFoundError):  # somebody has just decided on it
                 plans.append(self._history.proposals.preview(proposal.id))
         return tuple(plan for plan in plans if plan.places)
 
     def stamp(self) -> int:
-        """A number that changes whenever a proposal came or went, in whichever process."""
+        """Return a number that changes whenever a proposal comes or goes, in any process."""
         return self._history.proposals.stamp()
 
     def problems(self) -> tuple[str, ...]:
-        """Files of an older inbox that can't be read; they stay there."""
+        """Return the unreadable files of an older inbox; they stay there."""
         return tuple(f"{FOLDER}/{file.name}" for file in older_inbox.old_files(self._workspace))
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` when proposals come or go; returns what unsubscribes it."""
+        """Call `listener` when proposals come or go; return the unsubscriber."""
         return self._listeners.add(listener)
 
     # Deciding --------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class Inbox:
         hunks: Collection[str] | None = None,
         theirs: bool = False,
     ) -> Commit | None:
-        """Make a proposed change, or `hunks` of it, as `History.accept`; it may be said."""
+        """Make a proposed change, or `hunks` of it, as `History.accept`; unbury its facts."""
 
         def remember(change: Change, plan: Plan, chosen: Collection[ProposedPlace]) -> None:
             self._tombstones.lift(change, _facts(plan, chosen))
@@ -248,7 +248,7 @@ class Inbox:
     def reject(
         self, ref: str, actor: Actor = Actor.YOU, *, hunks: Collection[str] | None = None
     ) -> Proposal:
-        """Put a proposal or `hunks` of it away for good, as `History.drop`."""
+        """Reject a proposal, or `hunks` of it, for good, as `History.drop`."""
 
         def bury(change: Change, plan: Plan, chosen: Collection[ProposedPlace]) -> None:
             sources = _sources_of(plan.proposal.origin)
@@ -262,7 +262,7 @@ class Inbox:
         return proposal
 
     def draft(self, ref: str, hunk: str) -> PlaceDraft:
-        """Give a text to start from in a place: key or number, as in `accept`.
+        """Return a draft for editing a place, given by key or number as in `accept`.
 
         Raises:
             NotFoundError: There is no such proposal or place.
@@ -270,10 +270,10 @@ class Inbox:
         return region(*self.plan(ref).find(hunk))
 
     def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> None:
-        """Let a text of one's own take the place of what is proposed; nothing is written yet.
+        """Replace the proposed text of a place with the user's own; no file is written yet.
 
-        `seen` is `PlaceDraft.seen`, so that a change made meanwhile isn't lost. Raises as
-        `History.reword`, and UsageError: Both sides of a conflict are still marked in the text.
+        `seen` is `PlaceDraft.seen`, so that a concurrent change isn't lost. Raises as
+        `History.reword`, and UsageError if the text still has conflict markers.
         """
         check_settled(text)
         was = self._history.proposals.reword(self.get(ref).id, hunk, text, seen=seen)
@@ -281,10 +281,10 @@ class Inbox:
         self._listeners.tell()
 
     def settle(self) -> int:
-        """Remove proposals of which nothing is left, since it stands in the files; how many."""
+        """Remove proposals whose changes are all in the files; return how many."""
         waiting = {plan.proposal.id for plan in self.waiting()}
         done = [each for each in self.list() if each.id not in waiting]
-        with contextlib.suppress(NotFoundError, WorkspaceBusyError):  # the next look does it
+        with contextlib.suppress(NotFoundError, WorkspaceBusyError):  # the next call does it
             for proposal in done:
                 self._history.proposals.drop(proposal.id, places=())
         if done:
@@ -336,8 +336,10 @@ class Inbox:
             raise UsageError("A proposal needs at least one file that it changes.")
         return found[0]
 
-    def _same(self, actor: Actor, edits: Sequence[ProposedEdit], known: PutAway) -> Proposal | None:
-        """The proposal that is, or was before a person reworded it, this very change."""
+    def _same(
+        self, actor: Actor, edits: Sequence[ProposedEdit], known: RecordedRejections
+    ) -> Proposal | None:
+        """Return the proposal that is this very change, or was before a person reworded it."""
         wanted = fingerprint(actor, edits)
         same = (
             each
@@ -360,21 +362,23 @@ class Inbox:
     def _open_for(
         self, actor: Actor, origin: Origin, paths: Collection[str]
     ) -> tuple[Proposal | None, Sequence[Proposal]]:
-        """The proposal that somebody goes on with, and their others.
+        """Return the proposal that a turn's edits extend, and the actor's others.
 
-        It is the last that has one of the files, else the turn's.
+        That is the last one with one of the files, or else the turn's.
         """
-        mine = self._proposals_of(actor, origin)
-        built = (each for each in reversed(mine) if not set(paths).isdisjoint(_texts(each.edits)))
-        same = (each for each in mine if each.origin.turn == origin.turn is not None)
-        known = next(built, None) or next(same, None)
-        return known, [each for each in mine if each is not known]
+        own = self._proposals_of(actor, origin)
+        extending = (
+            each for each in reversed(own) if not set(paths).isdisjoint(_texts(each.edits))
+        )
+        same = (each for each in own if each.origin.turn == origin.turn is not None)
+        known = next(extending, None) or next(same, None)
+        return known, [each for each in own if each is not known]
 
 
-def _check_goes_on(
+def _check_extends(
     edits: Mapping[str, str | None], waits: Mapping[str, str | None], others: Iterable[Proposal]
 ) -> None:
-    """Refuse edits that can't go on with what `waits`, or would with other proposals as well."""
+    """Reject edits that can't extend what `waits`, or would extend other proposals too."""
     for path in edits.keys() & waits.keys():
         if edits[path] is not None and waits[path] is None:
             raise ConflictError(
@@ -393,7 +397,7 @@ def _check_goes_on(
 
 
 def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
-    """The text that is proposed for each path; None: no file."""
+    """Return the proposed text of each path, None for a deletion."""
     texts: dict[str, str | None] = {}
     for edit in edits:
         if edit.old_path is not None:
@@ -402,8 +406,8 @@ def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
     return texts
 
 
-def _grown(one: Origin, other: Origin) -> Origin:
-    """The origin of a proposal that has grown: the messages of both."""
+def _merged_origin(one: Origin, other: Origin) -> Origin:
+    """Return the origin of an extended proposal, covering the messages of both."""
     if one.messages is None or other.messages is None:
         return one
     first, last = zip(one.messages, other.messages, strict=True)
@@ -423,7 +427,7 @@ def _facts(plan: Plan, chosen: Collection[ProposedPlace]) -> list[str]:
 
 
 def _sources_of(origin: Origin) -> tuple[FactSource, ...]:
-    """The messages that a change rests on, as far as its origin knows."""
+    """Return the messages that a change is based on, if its origin has them."""
     if origin.session is None or origin.messages is None:
         return ()
     return (FactSource(origin.session, origin.messages),)

@@ -1,4 +1,4 @@
-"""The inbox of older versions: a JSON file a proposal, until a migration lets them wait on."""
+"""The inbox of older versions, one JSON file per proposal, until a migration imports it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kbtui.memory.records.ranges import read_range
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
-_BRIEFLY = 0.5  # seconds that a start waits for another writer
+_LOCK_TIMEOUT = 0.5  # seconds that startup waits for another writer
 
 
 @dataclass(frozen=True, slots=True)
 class OlderProposal:
-    """A proposal as it stands in its file.
+    """A proposal as stored in its file.
 
     Attributes:
-        id: Its name.
-        created: When it came.
+        id: Its id.
+        created: When it was made.
         actor: Who proposed it.
         reason: Why.
         origin: What it comes from.
-        texts: The new text of each file; None: it goes.
-        bases: What each file held when that was made; None: it wasn't there.
-        was: Fingerprints of what it was before a person reworded it.
+        texts: The new text of each file, None to delete it.
+        bases: The content of each file that it was made from, None if there was no file.
+        was: Fingerprints from before a person reworded it.
     """
 
     id: str
@@ -45,22 +45,22 @@ class OlderProposal:
 
 
 def old_files(workspace: Workspace) -> Sequence[Path]:
-    """The files of such proposals that are left."""
+    """Return the remaining files of such proposals."""
     folder = workspace.root / FOLDER
     return sorted(file for file in folder.glob("[!.]*.json") if file.is_file())
 
 
-def take_over(
+def import_older(
     workspace: Workspace, history: History, take: Callable[[OlderProposal], None]
 ) -> None:
-    """Have all of them taken, and remove their files; what can't be read stays.
+    """Pass each proposal to `take` and remove its file; unreadable ones stay.
 
     Raises:
-        WorkspaceBusyError: Somebody else is writing.
+        WorkspaceBusyError: Another process is writing.
     """
     for file in old_files(workspace):
         try:
-            with history.alone(_BRIEFLY):
+            with history.alone(_LOCK_TIMEOUT):
                 take(_read(workspace, file))
                 file.unlink(missing_ok=True)
         except WorkspaceBusyError:
@@ -86,7 +86,7 @@ def _read(workspace: Workspace, file: Path) -> OlderProposal:
 
 
 def _as_file(workspace: Workspace, path: str, text: str | None) -> bytes | None:
-    """The bytes of a text: the file's, where that says it, for its mark and encoding."""
+    """Return a text as bytes: the file's own, if it has this text, for its BOM and encoding."""
     if text is None:
         return None
     if files.exists(workspace, path):

@@ -1,6 +1,6 @@
-"""Changes that the user has put away or put into words of their own: not proposed again.
+"""Changes that the user has rejected or reworded, so they aren't proposed again.
 
-A place is recognised by the lines that come and those that go, whatever stands around it.
+A place is identified by its added and removed lines, whatever surrounds it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ _Texts = tuple[str, "str | None", "str | None"]
 
 
 @dataclass(slots=True)
-class PutAway:
-    """Fingerprints of what was put away, and by its id of what a person `reworded`."""
+class RecordedRejections:
+    """Fingerprints of rejected changes, and of `reworded` proposals by id."""
 
     rejected: set[str] = field(default_factory=set)
     reworded: dict[str, set[str]] = field(default_factory=dict)
 
     def holds(self, actor: Actor, edits: Sequence[ProposedEdit]) -> bool:
-        """True if a change, or each of its places, was put away."""
+        """Return whether a change, or every one of its places, was rejected."""
         if fingerprint(actor, edits) in self.rejected:
             return True
         places = [each for edit in edits for each in _fingerprints(actor, edit)]
         return bool(places) and self.rejected.issuperset(places)
 
-    def taken_out(self, actor: Actor, edits: Iterable[ProposedEdit]) -> Iterator[ProposedEdit]:
-        """A change without the places that were put away."""
+    def without_rejected(
+        self, actor: Actor, edits: Iterable[ProposedEdit]
+    ) -> Iterator[ProposedEdit]:
+        """Yield the edits of a change without the rejected places."""
         for edit in edits:
             prints = _fingerprints(actor, edit)
             if self.rejected.isdisjoint(prints):
@@ -56,14 +58,14 @@ class PutAway:
 
 
 class Rejections:
-    """Keeps them, as hashes, in one file."""
+    """Stores rejections as hashes in one file."""
 
     def __init__(self, root: Path) -> None:
         self._file = root / _FILE
 
-    def read(self) -> PutAway:
-        """All that is known."""
-        known = PutAway()
+    def read(self) -> RecordedRejections:
+        """Return all recorded fingerprints."""
+        known = RecordedRejections()
         for record in read_lines(self._file).records:
             places = record.get("places")
             prints = [record.get("change"), *(places if isinstance(places, list) else ())]
@@ -76,7 +78,7 @@ class Rejections:
         return known
 
     def reject(self, plan: Plan, chosen: Collection[ProposedPlace], when: datetime) -> None:
-        """Remember places that are put away; all of them are the change."""
+        """Record rejected places; if all were chosen, also the whole change."""
         actor = plan.proposal.actor
         prints: dict[str, None] = {}
         for file in plan.files:
@@ -90,7 +92,7 @@ class Rejections:
         self._append(when, places=[*prints], **(whole if len(chosen) == len(plan.places) else {}))
 
     def reword(self, proposal: Proposal, prints: Iterable[str], when: datetime) -> None:
-        """Remember what a proposal was."""
+        """Record the earlier fingerprints of a reworded proposal."""
         self._append(when, reworded=proposal.id, places=[*prints])
 
     def _append(self, when: datetime, **record: object) -> None:
@@ -99,21 +101,24 @@ class Rejections:
 
 
 def fingerprint(actor: Actor, edits: Iterable[ProposedEdit]) -> str:
-    """Name a change by the lines that come and those that go, whatever stands around it."""
-    return _whole(actor, (each for edit in edits for each in _by_path(edit)))
+    """Return the fingerprint of a change, made from its added and removed lines."""
+    return _hash_change(actor, (each for edit in edits for each in _by_path(edit)))
 
 
 def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
-    """Name each place of a change; a file that comes, goes or moves is one or two places."""
+    """Return the fingerprint of each place; an added, deleted or moved file counts as a whole."""
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
-        return [_whole(actor, [each]) for each in _by_path(edit)]
+        return [_hash_change(actor, [each]) for each in _by_path(edit)]
     places = places_of(files.text_of(edit.base), files.text_of(edit.wanted))
-    both = ((_said("".join(each.ours)), _said("".join(each.theirs))) for each in places)
+    both = (
+        (_content_lines("".join(each.ours)), _content_lines("".join(each.theirs)))
+        for each in places
+    )
     return [_hash((actor.value, edit.path, each)) for each in both]
 
 
 def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:
-    """The text of each path before and after; a move is a file that goes and one that comes."""
+    """Yield each path with its text before and after; a move is a deletion and an addition."""
     base = None if edit.base is None else files.text_of(edit.base)
     wanted = None if edit.wanted is None else files.text_of(edit.wanted)
     if edit.old_path is None:
@@ -123,20 +128,20 @@ def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:
         yield edit.path, None, wanted
 
 
-def _whole(actor: Actor, texts: Iterable[_Texts]) -> str:
+def _hash_change(actor: Actor, texts: Iterable[_Texts]) -> str:
     parts = []
     for path, base, wanted in sorted(texts):
-        old, new = Counter(_said(base or "")), Counter(_said(wanted or ""))
+        old, new = Counter(_content_lines(base or "")), Counter(_content_lines(wanted or ""))
         kinds = (wanted is None, sorted((new - old).items()), sorted((old - new).items()))
         parts.append((path, kinds))
     return _hash((actor.value, parts))
 
 
-def _hash(said: object) -> str:
-    return hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()
+def _hash(value: object) -> str:
+    return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()
 
 
-def _said(text: str) -> list[str]:
+def _content_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -1,7 +1,7 @@
-"""Texts and differences for a person who decides on a place of a proposal.
+"""Drafts and diffs for a person who decides on a place of a proposal.
 
-Where the file was changed meanwhile both sides stand in the text, between marks as git sets them;
-a text in which the marks still stand isn't taken.
+If the file was changed meanwhile, a draft has both sides between markers like git's; a text that
+still has the markers is rejected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARK = re.compile(r"^(?:<{7} in the file now|>{7} proposed)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PlaceDraft:
-    """A text to start from, of some lines or of the `whole` file; `seen` is handed back with it."""
+    """A draft of some lines or of the `whole` file; `seen` is passed back with the edit."""
 
     path: str
     text: str
@@ -42,7 +42,7 @@ class PlaceDraft:
 
 
 def region(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
-    """Give a text to start from in a place."""
+    """Return a draft for editing a place."""
     if place.whole:
         text = _whole(file, place)
     else:
@@ -52,10 +52,10 @@ def region(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
 
 
 def check_settled(text: str) -> None:
-    """Refuse a text in which both sides still stand.
+    """Reject a text that still has conflict markers.
 
     Raises:
-        UsageError: there is a mark in it.
+        UsageError: There is a marker in it.
     """
     if _MARK.search(text):
         raise UsageError(
@@ -69,12 +69,12 @@ def _whole(file: FilePlan, place: ProposedPlace) -> str:
     wanted = files.text_of(file.edit.wanted)
     if file.edit.wanted is None or (place.why and file.now is not None):
         ours, theirs = split_lines(file.text), split_lines(wanted)
-        return "".join(_both(ours, theirs)) if wanted else file.text
+        return "".join(_merged(ours, theirs)) if wanted else file.text
     return file.target if file.old_path is not None else wanted
 
 
-def _both(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
-    """Two whole texts in one: what differs is marked."""
+def _merged(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
+    """Merge two texts into one, with the differences marked."""
     for tag, a1, a2, b1, b2 in opcodes(keys_of(ours), keys_of(theirs)):
         if tag == "equal":
             yield from ours[a1:a2]
@@ -95,13 +95,13 @@ def _ended(lines: Sequence[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n"
 
 
-# As differences -----------------------------------------------------------------------------------
+# Diffs --------------------------------------------------------------------------------------------
 
 
 def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
-    """The difference of each file to what it is now; a hunk for each place that waits, in order.
+    """Return the diff of each file with its current text, one hunk per waiting place in order.
 
-    Of a conflict, what stands there now is shown as removed, and what is proposed as added.
+    In a conflict, the current text is shown as removed, and the proposed one as added.
     """
     total = len(plan.places)
     diffs: list[FileDiff] = []
@@ -129,7 +129,7 @@ def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
 def _hunks(
     places: Sequence[ProposedPlace], now: Sequence[str], number: int, total: int
 ) -> Iterator[Hunk]:
-    """The places with what stands around them; a line between two of them is shown once."""
+    """Yield the places with their context; a line between two of them is shown once."""
     target = split_lines(put(now, places))
     added = shown = 0
     for index, place in enumerate(places):

@@ -1,6 +1,6 @@
-"""The frame around the features: the app, its main screen, and what works everywhere.
+"""The shell around the features: the app, its main screen, and the global screens.
 
-`app` opens the knowledge base and carries out the global actions; `main` puts chat and notes side
-by side and passes on what they ask of each other. Help, palette, tasks, themes and the line of
-hints lie here, too. Others use `run_app` of `app`; no feature imports this package.
+`app` opens the knowledge base and runs the global actions; `main` shows chat and notes side by side
+and routes messages between them. Help, palette, settings, tasks, themes and status line are here
+too. Other packages use only `run_app` of `app`; no feature imports this package.
 """

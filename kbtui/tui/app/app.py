@@ -1,4 +1,4 @@
-"""The app: what a person sees of a workspace, and what each key does that works everywhere."""
+"""The app: opening a workspace, the global actions, and shutdown."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ else:
 
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
-_TOLD_SECONDS = 8.0
-_COLLECT_AFTER_SECONDS = 1.0
+_TOAST_SECONDS = 8.0
+_FIRST_COLLECTION_SECONDS = 1.0
 _NO_SCREEN_YET = (NoMatches, ScreenStackError, KeyError, IndexError)
-_LEADS_AWAY = {
+_NAVIGATION = {
     "chat",
     "notes",
     "history",
@@ -96,10 +96,10 @@ _LEADS_AWAY = {
 
 
 def run_app(workspace: Path | None = None) -> int:
-    """Show the app until the person leaves; returns the exit code.
+    """Run the app until the user quits, and return the exit code.
 
     Args:
-        workspace: The folder that was named; None looks around and makes the default one.
+        workspace: The folder to open; None finds one, or creates the default workspace.
     """
     collect_rarely()
     shorten_switch_interval()
@@ -130,23 +130,23 @@ def _palette_provider() -> type[Provider]:
     return help_.ActionProvider
 
 
-def _when_open(
+def _needs_workspace(
     work: Callable[[KbtuiApp, KnowledgeBase], object],
 ) -> Callable[[KbtuiApp], None]:
-    """Do it with the workspace, as soon as that is open."""
+    """Defer a command until the workspace is open, and pass it the knowledge base."""
 
     @wraps(work)
-    def do(app: KbtuiApp) -> None:
+    def run(app: KbtuiApp) -> None:
         if app.kb is None:
-            app.main.do_when_open(partial(do, app))
+            app.main.do_when_open(partial(run, app))
         else:
             work(app, app.kb)
 
-    return do
+    return run
 
 
 class Palette(CommandPalette):
-    """Textual's, in the frame of our dialogs."""
+    """Textual's command palette with our dialog's border."""
 
     def on_resize(self, event: events.Resize) -> None:
         box = self.query_one(Vertical)
@@ -156,12 +156,12 @@ class Palette(CommandPalette):
 
 
 class KbtuiApp(KeysInOrder):
-    """Holds the knowledge base and what works everywhere; everything else is in screens.
+    """The Textual app: owns the knowledge base and the global actions.
 
     Attributes:
         kb: The open knowledge base, or None until it is open (soon after the first frame).
-        next_workspace: Where to go on after this one; None: the person leaves.
-        at_exit: Called when the app begins to leave.
+        next_workspace: The workspace to switch to on exit; None to quit.
+        at_exit: Called when the app starts to exit.
     """
 
     TITLE = "kbtui"
@@ -188,16 +188,16 @@ class KbtuiApp(KeysInOrder):
         self.at_exit: Callable[[], None] = lambda: None
         self._workspace = workspace
         self._opener = opener
-        self._services = threading.Lock()
-        self._ending = False
-        self._all_there = False
+        self._services_lock = threading.Lock()
+        self._is_closing = False
+        self._is_loaded = False
         self._signals: SignalWatch | None = None
         self._interrupted_at = 0.0
         self.themes = ThemeManager(self, self.tell)
 
     @property
     def main(self) -> MainScreen:
-        """The main screen, whether or not another one is in front of it."""
+        """The main screen, even if other screens cover it."""
         screen = self.screen_stack[0]
         if not isinstance(screen, MainScreen):
             raise TypeError(screen)
@@ -205,11 +205,11 @@ class KbtuiApp(KeysInOrder):
 
     @property
     def keymap(self) -> Mapping[str, str]:
-        """The keys that the person has changed, by action id."""
+        """The keys that the user has remapped, by action id."""
         return self._keymap
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen is below all others; it is laid out for its size from the first on."""
+        """Create the main screen, with the terminal size's breakpoint classes from the start."""
         screen = MainScreen(id="main")
         columns, rows = self.size
         for room, points in (
@@ -225,10 +225,10 @@ class KbtuiApp(KeysInOrder):
         """Listen for signals; open the knowledge base once the first frame is out."""
         hand_over(self._driver)
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
-        # After `fg` all is drawn: the terminal has kept nothing of it.
+        # After `fg` everything has to be redrawn: the terminal has kept nothing.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_class(self._has_few_colors, "-few-colors")
-        call_after(self, _COLLECT_AFTER_SECONDS, self._collect)
+        call_after(self, _FIRST_COLLECTION_SECONDS, self._collect)
         self.call_after_refresh(self._open_knowledge)
 
     @property
@@ -237,7 +237,6 @@ class KbtuiApp(KeysInOrder):
         return few and not self.is_headless
 
     def _collect(self) -> None:
-        """Free what is gone, again and again."""
         call_after(self, collect_when_idle(self.typed_at), self._collect)
 
     @work(thread=True, exit_on_error=False, group="workspace")
@@ -248,7 +247,7 @@ class KbtuiApp(KeysInOrder):
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
         kb.load()
-        # What is soon needed is imported here, where nobody waits for it.
+        # Import what will be needed soon here, off the event loop.
         from kbtui.tui.chat import commands  # noqa: F401
         from kbtui.tui.markdown import layout  # noqa: F401
         from kbtui.tui.notes import entry_actions, entry_view  # noqa: F401
@@ -260,8 +259,8 @@ class KbtuiApp(KeysInOrder):
         if self._workspace is None and (vault := workspaces.passed_over(kb.workspace.root)):
             self.notice(vault)
         self.themes.load(kb.settings)
-        with self._services:
-            if self._ending:
+        with self._services_lock:
+            if self._is_closing:
                 return
             kb.start()
         kb.models.warm_up()
@@ -274,7 +273,7 @@ class KbtuiApp(KeysInOrder):
             self.tell(notice)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A workspace that can't be opened ends the app with the reason."""
+        """Exit with the error if the workspace can't be opened."""
         error = event.worker.error
         if (
             event.worker.group != "workspace"
@@ -288,19 +287,19 @@ class KbtuiApp(KeysInOrder):
             self._handle_exception(error)
 
     def _knowledge_changed(self, changed: Changed) -> None:
-        """Called after each commit, in whichever thread made it, perhaps while closing."""
+        """Forward a commit; called in the thread that made it, perhaps during shutdown."""
         with contextlib.suppress(RuntimeError):
-            self.call_later(self._pass_on, KnowledgeChanged(changed.paths, changed.actor))
+            self.call_later(self._post_to_main, KnowledgeChanged(changed.paths, changed.actor))
 
-    def _pass_on(self, message: KnowledgeChanged) -> None:
+    def _post_to_main(self, message: KnowledgeChanged) -> None:
         self.main.post_message(message)
 
     def folder(self) -> Path:
-        """Where the notes are, or are looked for."""
+        """Return the folder of the open workspace, or the one being opened."""
         return self.kb.workspace.root if self.kb is not None else self._workspace or Path()
 
     def notice(self, notice: str) -> None:
-        """Say what a person should know, from whichever thread, perhaps while closing."""
+        """Show a notice; callable from any thread, even during shutdown."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self.tell, notice)
 
@@ -312,7 +311,7 @@ class KbtuiApp(KeysInOrder):
         return_code: int = 0,
         message: RenderableType | None = None,
     ) -> None:
-        """Leave; the draft is kept, and memory is made of the conversation."""
+        """Exit, saving the draft and stopping background commands and closing the session."""
         self.at_exit()
         self._save_draft()
         for pane in self._chats():
@@ -320,14 +319,14 @@ class KbtuiApp(KeysInOrder):
         super().exit(result, return_code, message)
 
     def close_knowledge(self) -> None:
-        """Stop the services, even those that are only just starting."""
-        with self._services:
-            self._ending = True
+        """Close the knowledge base, even while its services are starting."""
+        with self._services_lock:
+            self._is_closing = True
             if self.kb is not None:
                 self.kb.close()
 
     def _chats(self) -> list[ChatPane]:
-        """The pane of the chat, where it is there already and still."""
+        """Return the chat pane, or an empty list before it is mounted and after it is removed."""
         return [pane for screen in self.screen_stack[:1] for pane in screen.query(ChatPane)]
 
     def _save_draft(self) -> None:
@@ -339,9 +338,9 @@ class KbtuiApp(KeysInOrder):
             self._signals.stop()
 
     def _fatal_error(self) -> None:
-        """A defect: keep the draft, log where it happened, say one sentence.
+        """Handle a bug: save the draft, log the traceback, print one sentence.
 
-        The log holds no values of variables: they may be what somebody wrote, or a key.
+        The log contains no values of variables, which may be the user's text or an API key.
         """
         from kbtui.logs import log_file, start_logging
 
@@ -359,13 +358,13 @@ class KbtuiApp(KeysInOrder):
         self._close_messages_no_wait()
 
     def get_key_display(self, binding: Binding) -> str:
-        """Write keys alike in every footer, and as help and status line do."""
+        """Return a key's name as help and status line write it."""
         return key_name(binding.key)
 
-    # The clipboard
+    # Clipboard
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy by the first way that works, and say which."""
+        """Copy by the first way that works, and show which."""
         self._clipboard = text
         self._copy(text)
 
@@ -381,42 +380,42 @@ class KbtuiApp(KeysInOrder):
         self.call_from_thread(self.notify, said, markup=False, timeout=3)
 
     def input_arrived(self) -> None:
-        """Let what reads all entries step aside."""
+        """Pause background indexing for a moment."""
         if self.kb is not None:
             self.kb.search.pause.step_aside()
 
     def ready_for_more(self) -> bool:
-        """False before anything takes keys, and while what they led to waits for the workspace."""
-        if not self._all_there:
+        """Return False before a widget has focus, and while an action waits for the workspace."""
+        if not self._is_loaded:
             try:
                 main = self.main
-                self._all_there = main.all_there
+                self._is_loaded = main.all_there
                 return main.ready_for_more()
             except _NO_SCREEN_YET:
                 return False
         return True
 
     def give_up(self) -> None:
-        """Do nothing of what waits for the workspace, and go back to the prompt."""
+        """Drop the action that waits for the workspace, and return to the prompt."""
         with contextlib.suppress(*_NO_SCREEN_YET):
             self.main.do_when_open(None)
             self.main.chat.forget_early_commands()
             self.main.show_chat()
 
     def tell(self, text: str) -> None:
-        """Say something that should be seen, for a while."""
-        self.notify(text, severity="warning", markup=False, timeout=_TOLD_SECONDS)
+        """Show a warning as a toast."""
+        self.notify(text, severity="warning", markup=False, timeout=_TOAST_SECONDS)
 
     def check_action(
         self,
         action: str,
         parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
     ) -> bool | None:
-        """Keys that lead elsewhere wait while a dialog asks something."""
-        leads_away = action in _LEADS_AWAY
-        return not (leads_away and self.screen.is_modal)
+        """Disable navigation while a modal dialog is open."""
+        is_navigation = action in _NAVIGATION
+        return not (is_navigation and self.screen.is_modal)
 
-    # Showing
+    # Navigation
 
     def action_help(self, word: str = "") -> None:
         if isinstance(self.screen, help_.HelpScreen):
@@ -430,7 +429,7 @@ class KbtuiApp(KeysInOrder):
         self.push_screen(help_.HelpScreen("", self.keymap, here) if here else help_.HelpScreen())
 
     def _to_main(self) -> MainScreen:
-        """Close what is in front of the main screen."""
+        """Close all screens above the main screen, and return it."""
         self._pop_to_screen(self.main)
         return self.main
 
@@ -451,15 +450,15 @@ class KbtuiApp(KeysInOrder):
 
     def action_search(self, words: str = "") -> None:
         here = self.screen
-        place = here if isinstance(here, time_travel.TimeTravelScreen) else self._to_main()
-        place.post_message(OpenSearch(words))
+        target = here if isinstance(here, time_travel.TimeTravelScreen) else self._to_main()
+        target.post_message(OpenSearch(words))
 
     def travel(self, moment: str = "") -> None:
-        """Look at everything as it was at a date or a change."""
+        """Browse the workspace as of a date or commit."""
         self._to_main().post_message(OpenPast(moment))
 
     def browse(self, folder: str = "") -> None:
-        """Look at the history of another git repository."""
+        """Browse the history of another git repository."""
         main = self._to_main()
         run_latest(main, "browse", history.browse, main, folder)
 
@@ -481,7 +480,7 @@ class KbtuiApp(KeysInOrder):
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette(placeholder="Find a command"))
 
-    # Moving
+    # Layout
 
     def action_zoom(self) -> None:
         self.main.zoom()
@@ -516,10 +515,10 @@ class KbtuiApp(KeysInOrder):
             if not chat.clear_prompt():
                 self.notify("Ctrl+C again quits.", timeout=_QUIT_SECONDS)
 
-    # Asking
+    # Global screens
 
     def choose_theme(self, name: str = "") -> None:
-        """Choose the colours."""
+        """Use the named theme, or show the theme picker."""
         if name in self.available_themes:
             self.themes.choose(name)
             return
@@ -527,18 +526,18 @@ class KbtuiApp(KeysInOrder):
             self.tell(f"There is no theme `{name}`.")
         self.push_screen(theme_screen.ThemeScreen(self.themes.choices()), self.themes.choose)
 
-    @_when_open
+    @_needs_workspace
     def show_settings(self, kb: KnowledgeBase) -> None:
-        """Show and change every setting."""
+        """Show the settings screen."""
         screen = settings_screen.SettingsScreen(kb, self.keymap)
         self.push_screen(screen, self._settings_closed)
 
     def _settings_closed(self, _result: None) -> None:
-        self._take_settings()
+        self._reload_settings()
 
     @work(thread=True, group="settings")
-    def _take_settings(self) -> None:
-        """Theme and keys hold at once."""
+    def _reload_settings(self) -> None:
+        """Apply changed theme and key settings."""
         from kbtui.settings import load_settings
 
         try:
@@ -548,22 +547,22 @@ class KbtuiApp(KeysInOrder):
         else:
             self.themes.load(settings)
 
-    @_when_open
+    @_needs_workspace
     @latest("report")
     async def show_doctor(self, kb: KnowledgeBase) -> None:
-        """Check everything."""
+        """Show the report of ``kbtui doctor``."""
         text = await asyncio.to_thread(reports.doctor_report, kb)
         self.push_screen(dialogs.PageScreen("Doctor", text))
 
-    @_when_open
+    @_needs_workspace
     def show_tasks(self, kb: KnowledgeBase) -> None:
-        """Show what runs in the background."""
+        """Show the background tasks."""
         self.push_screen(tasks.TasksScreen(kb, self.main.chat))
 
     # The palette and slash commands
 
     async def run_action_of(self, action: Action) -> None:
-        """Do what the palette offers, as if its key had been pressed in its place."""
+        """Run an action chosen in the palette as if its key had been pressed in its context."""
         if action.slash in COMMANDS:
             COMMANDS[action.slash](self, "")
         elif action.context == "global":
@@ -578,8 +577,8 @@ class KbtuiApp(KeysInOrder):
             if active.binding.id == action.id:
                 await self.run_action(active.binding.action, active.node)
                 return
-        place = {"transcript": self.main.chat.transcript, "notes": self.main.notes}
-        node = place.get(action.context, self.main.chat.prompt)
+        targets = {"transcript": self.main.chat.transcript, "notes": self.main.notes}
+        node = targets.get(action.context, self.main.chat.prompt)
         if node is self.main.chat.transcript:
             node.focus()
         await self.run_action(action.call, node)
@@ -604,4 +603,4 @@ COMMANDS: Mapping[str, Callable[[KbtuiApp, str], object]] = {
     "/tasks": lambda app, _: app.show_tasks(),
     "/quit": lambda app, _: app.exit(),
 }
-"""The function of each command of the context ``global``."""
+"""The handlers of the slash commands of the context ``global``."""

@@ -1,4 +1,4 @@
-"""Help and command palette: every key and command, made from the list of actions."""
+"""Help screen and command palette, both generated from the action registry."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kbtui.tui.widgets.dialogs import Dialog
 
 _KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
-_NARROWEST_HELP = 30
-_AROUND = 5  # frame, filter and blank lines
+_MIN_HELP_WIDTH = 30
+_CHROME_ROWS = 5  # frame, filter and blank lines
 _WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
 _INDENT = "      "
-_TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116
-_NARROWEST_SAID = 28
+_TITLE_WIDTH, _SHORTCUTS_WIDTH, _ROW_WIDTH = 28, 22, 116
+_MIN_SUMMARY_WIDTH = 28
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes a "
     "note; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
@@ -36,7 +36,7 @@ INTRODUCTION = (
 
 
 class HelpScreen(Dialog[None]):
-    """A table of actions that typing filters."""
+    """A table of all actions, filtered as the user types."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -72,24 +72,23 @@ class HelpScreen(Dialog[None]):
             yield Static()
 
     def on_resize(self) -> None:
-        """Lay the table out for the room that there is."""
-        self.call_after_refresh(self._lay_out)
+        self.call_after_refresh(self._update_table)
 
-    def _lay_out(self) -> None:
+    def _update_table(self) -> None:
         table = self.table
         self.query_one("VerticalScroll > Static", Static).update(table)
-        if not self._word:  # as high as what may be filtered, so that typing doesn't move it
-            self.query_one(Vertical).styles.max_height = len(table.split("\n")) + _AROUND
+        if not self._word:  # as high as the unfiltered table, so that typing doesn't move it
+            self.query_one(Vertical).styles.max_height = len(table.split("\n")) + _CHROME_ROWS
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
         self._word = event.value
-        self._lay_out()
+        self._update_table()
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
     @property
     def table(self) -> Content:
-        """The actions that the word typed fits."""
+        """The table of the actions that match the filter."""
         room = self.query_one(VerticalScroll).content_size.width - 1  # a scrollbar
         return help_table(self._word, self._keymap, self._contexts, room)
 
@@ -103,19 +102,19 @@ def help_table(
     contexts: Collection[str] = CONTEXTS,
     width: int = _WIDTH,
 ) -> Content:
-    """The actions that a word fits, by where they can be done, of some contexts or all.
+    """Return the actions of `contexts` that match `word`, grouped by context.
 
-    Where the width has no room for three columns, what an action does stands behind its title.
+    If `width` is too small for three columns, the description follows the title.
     """
     wanted = fold(word).strip()
     whole = contexts is CONTEXTS and not wanted
     parts = [
-        (CONTEXT_TITLES[context], _actions_of(context, wanted, keymap, width))
+        (CONTEXT_TITLES[context], _action_rows(context, wanted, keymap, width))
         for context in CONTEXTS
         if context in contexts
     ]
     if contexts is CONTEXTS:
-        parts.append(("In a search", _queries(wanted, width)))
+        parts.append(("In a search", _query_rows(wanted, width)))
     lines = [Content(INTRODUCTION), Content()] if whole else []
     for title, rows in parts:
         if rows:
@@ -127,13 +126,13 @@ def help_table(
     return Content("\n").join(lines)
 
 
-def _actions_of(context: str, wanted: str, keymap: Mapping[str, str], width: int) -> list[Content]:
+def _action_rows(context: str, wanted: str, keymap: Mapping[str, str], width: int) -> list[Content]:
     actions = (action for action in ACTIONS if action.context == context)
     return [row for action in actions for row in _rows(action, wanted, keymap, width)]
 
 
-def _queries(wanted: str, width: int) -> list[Content]:
-    """What a search may hold, as far as a word fits it."""
+def _query_rows(wanted: str, width: int) -> list[Content]:
+    """Return the rows of the query language that match."""
     parts = wanted.split()
     return [
         row
@@ -159,9 +158,9 @@ def _rows(action: Action, wanted: str, keymap: Mapping[str, str], width: int) ->
 
 
 def _row(left: str, title: str, text: str, width: int) -> Iterator[Content]:
-    """One action: in three columns, or in running text where there is no room for them."""
+    """Yield the lines of one action, in three columns or, if too narrow, as running text."""
     body = Content.styled(text, "$text-muted")
-    if width - _KEYS_WIDTH - _LABEL_WIDTH >= _NARROWEST_HELP:
+    if width - _KEYS_WIDTH - _LABEL_WIDTH >= _MIN_HELP_WIDTH:
         head = f"  {left} ".ljust(_KEYS_WIDTH)
         title = title.ljust(_KEYS_WIDTH + _LABEL_WIDTH - len(head))
         first, *rest = body.wrap(width - len(head) - len(title))
@@ -180,22 +179,22 @@ _PANES = ("global", "chat", "prompt", "transcript", "notes", "memory")
 
 
 class ActionProvider(Provider):
-    """Offers the registry's actions, with their keys and slash commands."""
+    """The command palette's provider of the registry's actions."""
 
     @property
-    def _app(self) -> Any:  # the app, which knows this module
+    def _app(self) -> Any:  # KbtuiApp, which imports this module
         return self.app
 
-    def _possible(self) -> list[Action]:
-        """The actions of the screen that the palette was opened over."""
+    def _available(self) -> list[Action]:
+        """Return the actions of the screen below the palette."""
         if self.screen is self._app.main:
             return [a for a in ACTIONS if a.context in _PANES and a.id not in _HIDDEN]
         active = {each.binding.id for each in self.screen.active_bindings.values()}
         return [a for a in ACTIONS if a.id in active and a.id not in _HIDDEN]
 
     async def discover(self) -> Hits:
-        """Everything, in the order of the registry."""
-        for action in self._possible():
+        """Yield all available actions, in the order of the registry."""
+        for action in self._available():
             title = _title(action)
             yield DiscoveryHit(
                 self._row(action, Content(title)),
@@ -204,9 +203,9 @@ class ActionProvider(Provider):
             )
 
     async def search(self, query: str) -> Hits:
-        """The actions that the query fits, best first."""
+        """Yield the available actions that match the query."""
         matcher = self.matcher(query)
-        for action in self._possible():
+        for action in self._available():
             title = _title(action)
             score = max(matcher.match(title), matcher.match(action.slash or ""))
             if score > 0:
@@ -214,24 +213,24 @@ class ActionProvider(Provider):
                 yield Hit(score, row, partial(self._app.run_action_of, action), text=title)
 
     def _row(self, action: Action, title: Content) -> Content:
-        """Title, keys and command, and, where there is room, what it does, in columns."""
-        ways = [key_names(keys_of(action, self._app.keymap)), action.slash or ""]
+        """Return title, keys and command and, if there is room, a description, in columns."""
+        shortcuts = [key_names(keys_of(action, self._app.keymap)), action.slash or ""]
         width = min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 10)
-        keys = Content.styled("  ".join(filter(None, ways)), "$accent not bold")
-        if width < _TITLE_WIDTH + _WAYS_WIDTH + _NARROWEST_SAID:
+        keys = Content.styled("  ".join(filter(None, shortcuts)), "$accent not bold")
+        if width < _TITLE_WIDTH + _SHORTCUTS_WIDTH + _MIN_SUMMARY_WIDTH:
             title = title.truncate(width - keys.cell_length - 1, ellipsis=True)
             return title + " " * (width - title.cell_length - keys.cell_length) + keys
         row = Content.assemble(
             title.truncate(_TITLE_WIDTH - 1, ellipsis=True, pad=True),
             " ",
-            keys.pad_right(max(0, _WAYS_WIDTH - keys.cell_length)),
+            keys.pad_right(max(0, _SHORTCUTS_WIDTH - keys.cell_length)),
         )
-        said = _first_clauses(action.help, width - row.cell_length)
-        return (row + Content.styled(said, "$text-muted not bold")).truncate(width, ellipsis=True)
+        gist = _first_clauses(action.help, width - row.cell_length)
+        return (row + Content.styled(gist, "$text-muted not bold")).truncate(width, ellipsis=True)
 
 
 def _first_clauses(text: str, room: int) -> str:
-    """As much of a sentence as there is room for, cut where it pauses; whole if it doesn't."""
+    """Return `text` cut at the last pause that fits into `room`, or whole if none does."""
     ends = [pause.start() for pause in re.finditer(r"[;,.] ", text) if pause.start() < room]
     return f"{text[: ends[-1]]}." if len(text) > room and ends else text
 

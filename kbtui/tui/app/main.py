@@ -1,4 +1,4 @@
-"""The main screen: chat and notes side by side, hints."""
+"""The main screen: chat and notes side by side, and the status line."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ else:
         "history.time_travel",
     )
 
-_LONG_SECONDS = 1.0
+_SLOW_OPEN_SECONDS = 1.0
 _STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
 
 
 class MainScreen(Screen[None]):
-    """Puts the panes together and carries what they tell each other."""
+    """The screen that composes the panes and routes messages between them."""
 
     AUTO_FOCUS = "#prompt"
     BLANK = True
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._wanted: Callable[[], object] | None = None
+        self._deferred: Callable[[], object] | None = None
 
     def compose(self) -> ComposeResult:
         with Divided(id="panes"):
@@ -78,41 +78,40 @@ class MainScreen(Screen[None]):
     # The knowledge base
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Hand the knowledge base to the chat; the notes have had it since there was one."""
+        """Give chat and status line the opened knowledge base; the notes have it already."""
         self.chat.knowledge_ready(kb)
         self.query_one(StatusLine).knowledge_ready(kb)
         self.query_one(TitleRow).folder = kb.workspace.root
-        wanted, self._wanted = self._wanted, None
-        if wanted is not None:
-            wanted()
+        deferred, self._deferred = self._deferred, None
+        if deferred is not None:
+            deferred()
 
-    def do_when_open(self, wanted: Callable[[], object] | None) -> None:
-        """Do this once the workspace is open, in place of what was wanted before."""
-        self._wanted = wanted
-        if wanted is not None:
-            self.set_timer(_LONG_SECONDS, self._tell_that_it_waits)
+    def do_when_open(self, deferred: Callable[[], object] | None) -> None:
+        """Run `deferred` once the workspace is open, replacing any action deferred earlier."""
+        self._deferred = deferred
+        if deferred is not None:
+            self.set_timer(_SLOW_OPEN_SECONDS, self._notify_still_opening)
 
-    def _tell_that_it_waits(self) -> None:
-        if self._wanted is not None:
+    def _notify_still_opening(self) -> None:
+        if self._deferred is not None:
             self.app.notify(_STILL_OPENING, markup=False)
 
     @property
     def all_there(self) -> bool:
-        """True once nothing that was typed has to wait for the workspace any longer."""
-        return self.chat.kb is not None and self._wanted is None and self.notes.is_filled
+        """Whether no further input can have to wait for the workspace."""
+        return self.chat.kb is not None and self._deferred is None and self.notes.is_filled
 
     def ready_for_more(self) -> bool:
-        """False while what was wanted waits for the workspace, or the tree for its notes."""
+        """Return False while an action waits for the workspace, or the tree for its notes."""
         if self.chat.kb is None:
-            waits = self._wanted is not None or self.chat.has_early_commands
-            if waits or self.app.focused is None:
+            is_waiting = self._deferred is not None or self.chat.has_early_commands
+            if is_waiting or self.app.focused is None:
                 return False
         in_notes = self.app.screen is self and self.notes.has_focus_within
         return not in_notes or self.notes.is_filled
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
-        """Tell the panes what a commit changed."""
         self.chat.knowledge_changed()
         self.notes.knowledge_changed(event.paths, event.actor)
         self.query_one(StatusLine).knowledge_changed()
@@ -124,10 +123,10 @@ class MainScreen(Screen[None]):
         session = self.chat.conversation.session
         title = clean_line(session.title) if session is not None else ""
         self.chat.label_with(title or "New conversation")
-        self.query_one(TitleRow).remark = Content(" · ").join([*self._answers()])
+        self.query_one(TitleRow).remark = Content(" · ").join([*self._model_status()])
 
-    def _answers(self) -> Iterator[Content]:
-        """The model that answers and where, how much of its window is taken, what today cost."""
+    def _model_status(self) -> Iterator[Content]:
+        """Yield the model and where it runs, its context usage, and today's cost."""
         status, spent = self.chat.model, self.chat.conversation.spent
         if status is None:
             return
@@ -145,17 +144,17 @@ class MainScreen(Screen[None]):
     # Panes
 
     def show_chat(self) -> None:
-        """Go to the prompt."""
+        """Show the chat and focus the prompt."""
         self._show("chat")
         self.chat.focus_prompt()
 
     def show_notes(self) -> None:
-        """Go to the tree."""
+        """Show the notes and focus the tree."""
         self._show("notes")
         self.notes.focus_tree()
 
     def zoom(self) -> None:
-        """Give the focused pane all the room, or share it again."""
+        """Toggle whether the focused pane fills the screen."""
         self.toggle_class("-zoomed")
         self._follow_focus(self.focused)
 
@@ -167,26 +166,23 @@ class MainScreen(Screen[None]):
             self._show("notes" if self.notes in widget.ancestors_with_self else "chat")
 
     def on_descendant_focus(self) -> None:
-        """The pane with the focus is the one in front where there is room for one."""
+        """Bring the focused pane to the front, where only one fits."""
         self._follow_focus(self.focused)
 
-    # What panes ask for
+    # Requests of the panes
 
     @on(OpenEntry)
-    def _open_entry_wanted(self, event: OpenEntry) -> None:
-        """Show an entry in the notes pane."""
+    def _open_entry(self, event: OpenEntry) -> None:
         self._show("notes")
         self.notes.open_entry(event.path, event.line, edit=event.edit)
 
     @on(OpenMessage)
-    def _open_message_wanted(self, event: OpenMessage) -> None:
-        """Show what was said."""
+    def _open_message(self, event: OpenMessage) -> None:
         self._show("chat")
         self.chat.go_to_message(event.session, event.message)
 
     @on(AskAbout)
-    def _ask_about_wanted(self, event: AskAbout) -> None:
-        """Refer to an entry in the prompt."""
+    def _ask_about(self, event: AskAbout) -> None:
         self._show("chat")
         self.chat.insert_reference(event.path)
 
@@ -198,14 +194,14 @@ class MainScreen(Screen[None]):
     def _open_screen(
         self, event: OpenHistory | OpenInbox | OpenPast | OpenSearch | OpenSwitcher
     ) -> None:
-        """Show another screen; until the workspace is open, the one wanted last is shown then."""
+        """Show another screen, deferred until the workspace is open."""
         kb = self.chat.kb
         if kb is None:
             self.do_when_open(partial(self.post_message, event))
             return
         match event:
-            case OpenHistory(path, commit, whose):
-                self.app.push_screen(history.HistoryScreen(whose or kb, path, commit))
+            case OpenHistory(path, commit, other_kb):
+                self.app.push_screen(history.HistoryScreen(other_kb or kb, path, commit))
             case OpenInbox(proposal):
                 self.app.push_screen(inbox.InboxScreen(kb, proposal))
             case OpenPast(moment):
@@ -217,7 +213,7 @@ class MainScreen(Screen[None]):
 
     @on(InboxChanged)
     def _inbox_changed(self, event: InboxChanged) -> None:
-        """Tell the inbox, if it is open."""
+        """Forward the event to the inbox screen, if it is open."""
         for screen in self.app.screen_stack[1:]:
             screen.post_message(InboxChanged(event.count))
 

@@ -1,4 +1,4 @@
-"""Settings as a form: groups at the left, fields at the right, what each means below them."""
+"""The settings form: groups at the left, fields at the right, a description below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
-# Of a role: what its row is called, its work before another of its settings, and what it means.
+# Per role: the label of its model, the prefix of the labels of its other settings, its description.
 _ROLES = {
     "chat": ("Chat", "Chat", "Answers you and writes down what you tell it."),
     "consolidate": ("Condensing", "Condensing", "Turns long conversations into memory."),
@@ -38,12 +38,12 @@ _UNSET = {"chat": "first one found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
-_ROOMY_ROWS = 30
-_LATER = "It holds from the next start on."
+_TALL_ROWS = 30
+_RESTART_NOTICE = "It holds from the next start on."
 
 
 class Field(NamedTuple):
-    """A row of the form: a setting, or the keys of an action, and how it is said."""
+    """A row of the form: a setting, or the keys of an action, with its label and shown value."""
 
     group: str
     label: str
@@ -53,35 +53,35 @@ class Field(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """True where the value isn't the default."""
+        """Whether the value is set, not the default."""
         return bool(self.setting.source)
 
     def fits(self, wanted: str) -> bool:
-        """True where all words that were typed are somewhere in it."""
+        """Return whether all words of the filter occur in the field."""
         said = fold(f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}")
         return all(word in said for word in wanted.split())
 
     @property
     def about(self) -> str:
-        """What it means."""
+        """The description."""
         role = self.setting.name.split(".")[1] if _is_role(self.setting) else ""
         return _ROLES[role][2] if role in _ROLES else self.setting.about
 
     @property
     def has_choices(self) -> bool:
-        """True where one chooses from a list."""
+        """Whether the value is chosen from a list."""
         return _is_role(self.setting) or len(self.setting.choices or ()) > 2
 
     @property
     def standard(self) -> str:
-        """The default, as it is said."""
+        """The default value, as shown."""
         if self.action is not None:
             return key_names(self.action.keys)
         return _unset(self.setting) if _is_role(self.setting) else said(self.setting.default)
 
 
 def said(value: Any) -> str:
-    """A value as a person reads it."""
+    """Format a value for display."""
     if value is None or value in ([], {}, ""):
         return "-"
     if isinstance(value, bool):
@@ -92,7 +92,7 @@ def said(value: Any) -> str:
 
 
 def fields_of(settings: Iterable[Setting], keymap: Mapping[str, str]) -> list[Field]:
-    """The rows of the form: models first, keys by their actions."""
+    """Return the rows of the form: models, other settings, then keys by action."""
     found = list(settings)
     models = [_role(each) for each in found if _is_role(each)]
     rest = [
@@ -116,7 +116,7 @@ def _role(setting: Setting) -> Field:
 
 
 def _unset(setting: Setting) -> str:
-    """What a role does without a model of its own."""
+    """Return the text shown for a role without a model of its own."""
     return _UNSET.get(setting.name.split(".")[1], _SAME_AS_CHAT)
 
 
@@ -127,7 +127,7 @@ def _group(setting: Setting) -> str:
 
 
 def _label(setting: Setting) -> str:
-    """What it is called; of a model also the work that it is for."""
+    """Return the label of a setting, prefixed by the role for a role's setting."""
     section, role, *_ = setting.name.split(".")
     is_of_role = section == "models" and role in _ROLES
     return f"{_ROLES[role][1]}: {setting.title}" if is_of_role else setting.title
@@ -145,9 +145,9 @@ def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
 
 
 class FieldList(RowList[Field]):
-    """Fields with their values as chips; what differs from the default is in the accent colour.
+    """A list of fields with their values as chips, in the accent colour if they are set.
 
-    Where there is room, what a field means stands below it.
+    On a tall screen the description is shown below each field.
     """
 
     LOOKS: ClassVar[Mapping[str, str]] = {
@@ -158,14 +158,14 @@ class FieldList(RowList[Field]):
     empty = "Nothing fits that."
 
     def show_fields(self, fields: Sequence[Field], name: str = "") -> None:
-        """Show fields, with the cursor on the one of that name."""
-        explained = self.app.size.height >= _ROOMY_ROWS and any(not each.action for each in fields)
+        """Show fields, with the cursor on the setting called `name`."""
+        explained = self.app.size.height >= _TALL_ROWS and any(not each.action for each in fields)
         self.ROW_HEIGHT = 3 if explained else 1
         names = [field.setting.name for field in fields]
         self.show(fields, names.index(name) if name in names else 0)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw label and value, and below what it means."""
+        """Draw label and value, and the description below them."""
         width = min(width, READABLE)
         field = self.items[index]
         style = ".fields--given" if field.is_given else ".fields--value"
@@ -181,7 +181,7 @@ class FieldList(RowList[Field]):
 
 
 class KeyPressDialog(Dialog[str]):
-    """Answers with the key that is pressed."""
+    """A dialog that asks for a key press and returns the key."""
 
     HINT = "press the key · Esc leaves"
 
@@ -194,7 +194,6 @@ class KeyPressDialog(Dialog[str]):
         yield Static(Content(self._about))
 
     def on_key(self, event: events.Key) -> None:
-        """Take any key but Esc."""
         if event.key != "escape":
             event.stop()
             event.prevent_default()
@@ -202,11 +201,11 @@ class KeyPressDialog(Dialog[str]):
 
 
 class SettingsScreen(ListScreen):
-    """Shows every setting and changes those of the person's own file; nothing else is written.
+    """A form of all settings, which writes only to the user's own config.toml.
 
     Args:
-        kb: Whose settings.
-        keymap: The keys that the person has changed, by action id.
+        kb: The knowledge base, for its workspace's settings and the available models.
+        keymap: The keys that the user has remapped, by action id.
     """
 
     DEFAULT_CSS = """
@@ -241,7 +240,7 @@ class SettingsScreen(ListScreen):
         self.rows = FieldList(id="settings-list")
         self._keymap = dict(keymap)
         self._fields: list[Field] = []
-        self._wanted = ""
+        self._filter_text = ""
 
     def compose_body(self) -> ComposeResult:
         yield Static(id="settings-wrong", markup=False)
@@ -260,7 +259,7 @@ class SettingsScreen(ListScreen):
     # Reading
 
     async def _read(self) -> None:
-        """Read what is set now; of a file that is wrong, say so and show what is in force."""
+        """Load the settings; if a file is invalid, show the error and the settings in force."""
         root, wrong = self.kb.workspace.root, ""
         try:
             found = await asyncio.to_thread(all_settings, root)
@@ -278,21 +277,21 @@ class SettingsScreen(ListScreen):
         self._show()
 
     def _show(self) -> None:
-        """Show what fits the filter, else the group."""
+        """Show the fields that match the filter, or without one those of the group."""
         group = self.groups.item.value if self.groups.item is not None else _MODELS
         fitting = (
-            [field for field in self._fields if field.fits(self._wanted)]
-            if self._wanted
+            [field for field in self._fields if field.fits(self._filter_text)]
+            if self._filter_text
             else [field for field in self._fields if field.group == group]
         )
         at = self.rows.item.setting.name if self.rows.item is not None else ""
-        title = f"All that fits {self._wanted!r}" if self._wanted else group
+        title = f"All that fits {self._filter_text!r}" if self._filter_text else group
         self.query_one("#settings-fields", Pane).label_with(title)
         self.rows.show_fields(fitting, at)
         self._explain()
 
     def _explain(self) -> None:
-        """Say what the field means, what it is by itself, and where its value is from."""
+        """Show the field's description, its default, and where its value comes from."""
         field = self.rows.item
         about = self.query_one("#settings-about", Static)
         about.display = field is not None
@@ -309,17 +308,17 @@ class SettingsScreen(ListScreen):
                     )
                 )
                 return
-            told = self.rows.ROW_HEIGHT > 1 and cell_len(field.about) < self.rows.size.width - 2
-            meaning = "" if told else f"{field.about or field.label}\n"
+            inline = self.rows.ROW_HEIGHT > 1 and cell_len(field.about) < self.rows.size.width - 2
+            meaning = "" if inline else f"{field.about or field.label}\n"
             about.update(Content.assemble((meaning, "bold"), ("   ".join(facts), "$text-muted")))
 
     @on(RowList.Highlighted, "#settings-names")
-    def _other_group(self) -> None:
-        self._wanted = ""
+    def _show_group(self) -> None:
+        self._filter_text = ""
         self._show()
 
     @on(RowList.Highlighted, "#settings-list")
-    def _other_field(self) -> None:
+    def _show_field(self) -> None:
         self._explain()
 
     # Moving
@@ -334,8 +333,8 @@ class SettingsScreen(ListScreen):
         self.rows.focus()
 
     def filter_by(self, text: str) -> None:
-        """Show the settings of all groups that fit a text."""
-        self._wanted = fold(text).strip()
+        """Show the settings of all groups that match `text`."""
+        self._filter_text = fold(text).strip()
         self._show()
 
     def action_back(self) -> None:
@@ -373,7 +372,7 @@ class SettingsScreen(ListScreen):
                 await self._write(field, value)
 
     async def _ask(self, field: Field) -> str | None:
-        """What it shall be, as text; a role that is to be as the chat is taken out at once."""
+        """Ask for the new value as text; a role may instead be reset at once."""
         if field.setting.name == "ui.theme":
             themes = [name for name in self.app.available_themes if name.startswith("kbtui-")]
             others = sorted(set(self.app.available_themes) - set(themes))
@@ -390,7 +389,7 @@ class SettingsScreen(ListScreen):
         return await pick(self, field.label, [Choice(said(each), "", str(each)) for each in values])
 
     async def _pick_model(self, field: Field) -> str | None:
-        """A model that is found here, any other by its name, or none of its own."""
+        """Ask for a discovered model, any other by name, or none."""
         found = [each for each in await self.kb.models.discover() if each.usable]
         choices = [Choice(each.name, each.about, each.name) for each in found]
         if field.setting.value is not None:
@@ -404,7 +403,7 @@ class SettingsScreen(ListScreen):
         key = await self.app.push_screen_wait(KeyPressDialog(action))
         if key is None:
             return
-        taken = self._who_has(key, action)
+        taken = self._conflicting(key, action)
         if taken is not None:
             self.notify(
                 f"{key_names(key)} is {taken.title} already; give that another key first.",
@@ -415,8 +414,8 @@ class SettingsScreen(ListScreen):
         self._keymap[action.id] = key
         await self._write(field, key)
 
-    def _who_has(self, key: str, wanted: Action) -> Action | None:
-        """The action that has a key where another one is to have it."""
+    def _conflicting(self, key: str, wanted: Action) -> Action | None:
+        """Return the action that conflicts with assigning `key` to `wanted`."""
         places = {wanted.context, "global"} if wanted.context != "global" else None
         for action in ACTIONS:
             near = places is None or action.context in places
@@ -428,8 +427,8 @@ class SettingsScreen(ListScreen):
         name = field.setting.name
         await asyncio.to_thread(write_setting, name, value)
         await self._read()
-        above = next((f.setting.source for f in self._fields if f.setting.name == name), "")
-        if above and above != str(config_file()):
-            self.notify(f"It is written, but {above} says otherwise, and wins.", markup=False)
+        source = next((f.setting.source for f in self._fields if f.setting.name == name), "")
+        if source and source != str(config_file()):
+            self.notify(f"It is written, but {source} says otherwise, and wins.", markup=False)
         elif not name.startswith("ui."):
-            self.notify(_LATER, markup=False)
+            self.notify(_RESTART_NOTICE, markup=False)

@@ -1,4 +1,4 @@
-"""The line at the bottom: which keys do what here, and what goes on in the background."""
+"""The status line: key hints, background work, and the inbox count."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ INDEXING = {
     "preparing": "preparing the search model",
     "embedding": "reading for meaning",
 }
-"""The names of what the search index does, where it says no more itself."""
-_SHORT = 28
+"""The texts for the search index's states, used if it has no message of its own."""
+_MAX_TEXT = 28
 
 
 class StatusLine(Hints):
-    """The hints of the main screen, with what goes on in the background."""
+    """The hints of the main screen, with background work and the inbox count."""
 
     index: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
     memory: reactive[str] = reactive("")
-    """What is being done in the background, if anything is."""
+    """The background work on memory, or ""."""
     inbox: reactive[int] = reactive(0)
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -51,10 +51,10 @@ class StatusLine(Hints):
         self._stop_listening: Callable[[], None] | None = None
         self._background: BackgroundWatch | None = None
         self._inbox: InboxWatch | None = None
-        self._pace: Pace | None = None  # of the files that are being read
+        self._pace: Pace | None = None  # of reading files
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Follow the state of the search index, the background work, and the inbox."""
+        """Subscribe to the search index, the background work and the inbox."""
         from kbtui.tui.inbox.inbox_watch import InboxWatch
 
         self._background = BackgroundWatch(self, kb)
@@ -63,7 +63,7 @@ class StatusLine(Hints):
         self._show_index(kb.search.status())
 
     def knowledge_changed(self) -> None:
-        """Notes were changed: what waits in the inbox may stand there by now."""
+        """Recheck the inbox: a change of notes may have made a proposal obsolete."""
         if self._inbox is not None:
             self._inbox.files_changed()
 
@@ -72,7 +72,7 @@ class StatusLine(Hints):
         self.inbox = event.count
 
     def _index_changed(self, status: IndexStatus) -> None:
-        """Called in the index's own threads, perhaps while the app is closing."""
+        """Show the status; called in the index's threads, perhaps during shutdown."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self._show_index, status)
 
@@ -89,55 +89,55 @@ class StatusLine(Hints):
         self._pace = self._pace if status.reading[1] else None
         if status.state == "embedding" and status.left > 0:
             done = status.embedded / (status.embedded + status.left)
-            left = clean_line(status.message).partition(", ")[2]  # how long, where it is known
+            left = clean_line(status.message).partition(", ")[2]  # the time left, if known
             self.index = f"{INDEXING[status.state]} {bar(done)} {left}".rstrip()
         elif self.working and status.reading[1]:
             self._pace = self._pace or Pace()
             self.index = f"reading files {self._pace.said(*status.reading)}"
         elif self.working:
-            said = clean_line(status.message)
-            said = said[:1].lower() + said[1:]
-            self.index = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
+            text = clean_line(status.message)
+            text = text[:1].lower() + text[1:]
+            self.index = text if 0 < len(text) <= _MAX_TEXT else INDEXING[status.state]
         else:
             self.index = "by words, not meaning" if status.state == "lexical-only" else ""
 
     def render(self) -> Content:
-        """The hints beside what goes on."""
+        """Return the hints and the background work."""
         busy = self.working or bool(self.memory)
         state = [Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")]
         if self.inbox:
-            waits = Content.assemble(("F6", "bold $primary"), (f" {self.inbox} waiting", "$accent"))
-            state.append(waits.stylize(Style.from_meta({"key": "f6"})))
+            badge = Content.assemble(("F6", "bold $primary"), (f" {self.inbox} waiting", "$accent"))
+            state.append(badge.stylize(Style.from_meta({"key": "f6"})))
         self.set_reactive(Hints.state, tuple(state))
         return super().render()
 
 
-_ASK_AGAIN_SECONDS = 1.0
+_ASK_RETRY_SECONDS = 1.0
 
 
 class BackgroundWatch:
-    """Follows the worker for the line that says what it is at."""
+    """Shows the memory worker's events in the status line."""
 
     def __init__(self, line: StatusLine, kb: KnowledgeBase) -> None:
         self._widget = line
         self._worker = kb.memory.worker
         self._sessions = kb.sessions
         self._titles: dict[str, str] = {}
-        self.stop = self._worker.subscribe(self._happened)
+        self.stop = self._worker.subscribe(self._on_event)
 
-    def _happened(self, event: WorkerEvent) -> None:
-        """Called in the worker's thread, perhaps while the app is closing."""
+    def _on_event(self, event: WorkerEvent) -> None:
+        """Forward an event; called in the worker's thread, perhaps during shutdown."""
         if event.kind == "started" and event.session is not None:
             self._titles = {each.id: each.title for each in self._sessions.list()}
         with contextlib.suppress(RuntimeError):
-            self._widget.call_later(self._take, event)
+            self._widget.call_later(self._show_event, event)
 
-    def _take(self, event: WorkerEvent) -> None:
+    def _show_event(self, event: WorkerEvent) -> None:
         if event.kind in ("started", "progress"):
             title = self._titles.get(event.session or "")
-            text = f"{event.text}: {shorten(title, _SHORT)}" if title else event.text
-            how_far = bar(event.page / event.pages) if event.pages > 1 else ""
-            self._widget.memory = f"{how_far} {clean_line(text)}".lstrip()
+            text = f"{event.text}: {shorten(title, _MAX_TEXT)}" if title else event.text
+            progress = bar(event.page / event.pages) if event.pages > 1 else ""
+            self._widget.memory = f"{progress} {clean_line(text)}".lstrip()
         elif event.kind == "finished":
             self._widget.memory = ""
         elif event.kind == "notice":
@@ -146,14 +146,14 @@ class BackgroundWatch:
             self._ask(event)
 
     def _ask(self, event: WorkerEvent) -> None:
-        """A paid model was found, not chosen: may it be used while nobody looks?
+        """Ask whether a paid model that was found, not chosen, may be used in the background.
 
-        Nobody waits for that question, so it comes when nothing is being written or asked.
+        The question isn't urgent, so it waits until the user isn't typing or in a dialog.
         """
         from kbtui.tui.widgets.dialogs import UnaskedDialog
 
         if self._is_disturbing():
-            self._widget.set_timer(_ASK_AGAIN_SECONDS, partial(self._ask, event))
+            self._widget.set_timer(_ASK_RETRY_SECONDS, partial(self._ask, event))
             return
         cap = self._worker.status().cap_usd
         text = (
@@ -170,15 +170,15 @@ class BackgroundWatch:
         self._widget.app.push_screen(dialog, answered)
 
     def _is_disturbing(self) -> bool:
-        """True while somebody writes, or is asked something else."""
+        """Return whether the user is typing or in a dialog."""
         from kbtui.tui.widgets.dialogs import QUIET_SECONDS
 
         app = self._widget.app
-        writes = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET_SECONDS
-        return writes or app.screen.is_modal
+        is_typing = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET_SECONDS
+        return is_typing or app.screen.is_modal
 
     def _agree(self, model: str, *, yes: bool) -> None:
-        """Called in a thread."""
+        """Record the answer; call in a thread."""
         try:
             self._worker.agree(model, yes=yes)
         except KbtuiError as error:

@@ -1,4 +1,4 @@
-"""Tasks: what runs in the background, how far it is, and a way to stop it."""
+"""The task list: background work, its progress, and a way to stop it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.widgets.dialogs import ListDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
-_LOOK_AGAIN_SECONDS = 0.5
+_REFRESH_SECONDS = 0.5
 
 
 class Task(NamedTuple):
-    """One thing that is being done: where, how far it is, and how to stop it, if it can be.
+    """A background task: its name, its progress, and a callback to stop it, if possible.
 
-    `does` says what the key for that does.
+    `does` is the label of the key that stops it.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Task(NamedTuple):
 
 
 def index_at_work(status: IndexStatus) -> str:
-    """The work of the search index and how long it may take; empty where it rests."""
+    """Return the search index's current work and time left, or "" if it is idle."""
     if status.state not in INDEXING:
         return ""
     return clean_line(status.message) or INDEXING[status.state]
 
 
 def running_tasks(kb: KnowledgeBase, chat: ChatPane) -> list[Task]:
-    """Everything that is being done now, or waits to be."""
+    """Return all running and queued tasks."""
     return [*_answers(chat), *_errands(chat), *_memory(kb), *_search(kb)]
 
 
@@ -85,7 +85,7 @@ def _toggle(pause: Pause) -> None:
 
 
 class TasksScreen(ListDialog[None]):
-    """Shows the tasks as they go on; x stops the one under the cursor."""
+    """A live list of background tasks; x stops the one under the cursor."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -111,10 +111,10 @@ class TasksScreen(ListDialog[None]):
         yield tasks
 
     def on_mount(self) -> None:
-        self._look()
-        self.set_interval(_LOOK_AGAIN_SECONDS, self._look)
+        self._refresh_tasks()
+        self.set_interval(_REFRESH_SECONDS, self._refresh_tasks)
 
-    def _look(self) -> None:
+    def _refresh_tasks(self) -> None:
         found = running_tasks(self._kb, self._chat)
         if [task[:2] for task in found] == [task[:2] for task in self._shown]:
             return
@@ -126,7 +126,7 @@ class TasksScreen(ListDialog[None]):
         self.choices.show(choices, min(self.choices.cursor, max(0, len(found) - 1)))
 
     def action_take(self) -> None:
-        """Choosing one does nothing."""
+        """Do nothing: a task can't be chosen."""
 
     def action_stop(self) -> None:
         choice = self.choices.item
@@ -136,4 +136,4 @@ class TasksScreen(ListDialog[None]):
             self.notify("This goes on by itself, also after a restart.", markup=False)
             return
         choice.value.stop()
-        self._look()
+        self._refresh_tasks()

@@ -1,4 +1,4 @@
-"""Themes and keys of the running app: reading them, and changing the theme."""
+"""Loading and applying the themes and key bindings of the running app."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ log = logging.getLogger(__name__)
 
 
 class ThemeManager:
-    """Reads themes and keys, shows a theme, and keeps the one that was chosen.
+    """Loads themes and keys, applies a theme, and saves the chosen one.
 
     Args:
-        app: What is shown in them.
-        tell: Says what is wrong with a theme or a key.
+        app: The app to apply them to.
+        tell: Shows the user a problem with a theme or a key.
 
     Attributes:
-        found: All themes that are ours or the person's own, by name; empty until they are read.
+        found: The bundled and the user's themes by name; empty until they are loaded.
     """
 
     def __init__(self, app: App[None], tell: Callable[[str], None]) -> None:
         self.found: Mapping[str, Theme] = {}
         self._app = app
         self._tell = tell
-        self._begin_with(first_theme())
+        self._apply_first(first_theme())
 
-    def _begin_with(self, theme: Theme) -> None:
-        """Have a theme from the first frame on, without reading the stylesheet for another before.
+    def _apply_first(self, theme: Theme) -> None:
+        """Apply a theme before the first frame, without parsing the stylesheet for another first.
 
-        What is left out is how colours by number look, which is as Textual begins in dark ones.
+        A dark theme skips Textual's watcher, and with it the ANSI colours, whose default is dark.
         """
         app = self._app
         app.register_theme(theme)
@@ -59,19 +59,19 @@ class ThemeManager:
         app.stylesheet.set_variables(app.get_css_variables())
 
     def load(self, settings: Settings) -> None:
-        """Read themes and keys; runs in the opening thread."""
+        """Load themes and keys and apply them; call in a thread."""
         from kbtui.settings import config_folder
 
         loaded = load_themes([bundled_folder(), config_folder() / "themes"])
         keymap, problems = checked_keymap(settings.ui.keys)
-        told = [*loaded.problems, *problems]
-        for problem in told:
+        all_problems = [*loaded.problems, *problems]
+        for problem in all_problems:
             log.warning("%s", problem)
-        self._app.call_from_thread(self._show, loaded, settings.ui.theme, keymap)
-        if told:
-            self._app.call_from_thread(self._tell, "\n".join(told))
+        self._app.call_from_thread(self._apply, loaded, settings.ui.theme, keymap)
+        if all_problems:
+            self._app.call_from_thread(self._tell, "\n".join(all_problems))
 
-    def _show(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
+    def _apply(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
         self.found = loaded.themes
         for each in loaded.themes.values():
             self._app.register_theme(each)
@@ -84,7 +84,7 @@ class ThemeManager:
         self._app.run_worker(lambda: remember_theme(theme), thread=True, group="theme")
 
     def choices(self) -> list[tuple[str, str]]:
-        """All themes with a remark each: our defaults, then the others, then Textual's."""
+        """Return (name, remark) of all themes: our defaults, other files, then Textual's."""
         ours = sorted(self.found.items(), key=lambda each: not each[0].startswith("kbtui-"))
         others = [name for name in self._app.available_themes if name not in self.found]
         return [
@@ -93,13 +93,13 @@ class ThemeManager:
         ]
 
     def choose(self, name: str | None) -> None:
-        """Use a theme from now on, and at the next start."""
+        """Apply a theme and save it as the user's choice."""
         if name is not None:
             self._app.theme = name
             theme = self._app.available_themes[name]
-            self._app.run_worker(lambda: self._keep(theme), thread=True, group="theme")
+            self._app.run_worker(lambda: self._save(theme), thread=True, group="theme")
 
-    def _keep(self, theme: Theme) -> None:
+    def _save(self, theme: Theme) -> None:
         try:
             keep_theme(theme)
         except KbtuiError as error:

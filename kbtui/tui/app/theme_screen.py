@@ -1,4 +1,4 @@
-"""Choosing a theme, each of which is shown while one is on it."""
+"""The theme picker, with a live preview."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 
 class ThemeScreen(ListDialog[str]):
-    """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
+    """A list of themes: moving previews, Enter keeps, Esc restores the previous theme."""
 
     DEFAULT_CSS = """
     ThemeScreen {
@@ -26,7 +26,7 @@ class ThemeScreen(ListDialog[str]):
     HINT = "Enter keeps · Esc back"
 
     def __init__(self, names: Sequence[tuple[str, str]]) -> None:
-        """Offer themes by name, each with a remark."""
+        """Initialize the list with (name, remark) pairs."""
         super().__init__()
         self._names = list(names)
         self._before = ""
@@ -35,7 +35,6 @@ class ThemeScreen(ListDialog[str]):
         yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
 
     def on_mount(self) -> None:
-        """Start on the theme that is used."""
         self._before = self.app.theme
         names = [name for name, _ in self._names]
         self.choices.cursor = names.index(self._before) if self._before in names else 0

@@ -1,4 +1,4 @@
-"""The switcher: which of the workspaces that are known here to go to."""
+"""Switching to another workspace."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from kbtui.workspace.opening import (
 
 
 async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:
-    """Ask for a workspace; None where nobody wants another one.
+    """Let the user choose a workspace; return None if they cancel.
 
     Args:
-        app: Who asks.
-        here: The one that is open.
-        typed: A folder or a part of a known one's path, so that nobody need be asked.
+        app: The app to show the dialog in.
+        here: The root of the open workspace.
+        typed: A folder, or part of a known workspace's path, to skip the dialog; may be empty.
     """
     known = await asyncio.to_thread(known_workspaces)
     others = [each for each in known if each.is_there and each.path != here]
     if not typed:
-        choices = [_choice(each) for each in others]
+        choices = [_to_choice(each) for each in others]
         typed = await pick(app, "Go to which workspace?", choices, new="a folder") or ""
-    return await asyncio.to_thread(_meant, typed, others) if typed else None
+    return await asyncio.to_thread(_resolve, typed, others) if typed else None
 
 
-def _meant(typed: str, others: Sequence[KnownWorkspace]) -> Path:
-    """The folder of that name, else the one known workspace whose path has it in it."""
+def _resolve(typed: str, others: Sequence[KnownWorkspace]) -> Path:
+    """Return the folder `typed`, or the only known workspace whose path contains it."""
     named = Path(typed).expanduser().absolute()
-    near = [each.path for each in others if typed.casefold() in str(each.path).casefold()]
-    return near[0] if len(near) == 1 and not named.is_dir() else named
+    matches = [each.path for each in others if typed.casefold() in str(each.path).casefold()]
+    return matches[0] if len(matches) == 1 and not named.is_dir() else named
 
 
 def openable(folder: Path) -> str:
-    """What is wrong with going there, in a sentence; empty where nothing is."""
+    """Return why `folder` can't be opened, or "" if it can."""
     try:
         place = find_workspace(folder)
         if not can_become_workspace(place):
@@ -59,7 +59,7 @@ def openable(folder: Path) -> str:
 
 
 def passed_over(opened: Path) -> str:
-    """What to say where somebody starts in another program's vault, and it isn't what is opened."""
+    """Return a notice if the app was started in a vault that isn't the workspace it opened."""
     try:
         here = Path.cwd()
         if opened in (here, *here.parents) or not (
@@ -74,5 +74,5 @@ def passed_over(opened: Path) -> str:
     )
 
 
-def _choice(known: KnownWorkspace) -> Choice[str]:
+def _to_choice(known: KnownWorkspace) -> Choice[str]:
     return Choice(folder_said(known.path), format_time(known.used), str(known.path))

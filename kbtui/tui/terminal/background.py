@@ -29,7 +29,7 @@ def run_latest(
     The coroutine is created only when it starts, so one that is superseded earlier is never left
     unawaited. A `KbtuiError` that it raises is shown to the user.
     """
-    job: Any = partial(_run_while_attached, node, partial(work, *args, **kwargs))
+    job: Any = partial(_run_attached, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
 
 
@@ -76,7 +76,7 @@ class SerialQueue:
         A `KbtuiError` that it raises is shown to the user.
         """
         job: Any = partial(
-            _run_while_attached, self._node, partial(self._run_in_turn, partial(work, *args))
+            _run_attached, self._node, partial(self._run_in_turn, partial(work, *args))
         )
         self._node.run_worker(job, group=self._group)
 
@@ -85,9 +85,7 @@ class SerialQueue:
             await work()
 
 
-async def _run_while_attached(
-    node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]
-) -> None:
+async def _run_attached(node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
     try:
         await work()
     except NoMatches:

@@ -98,16 +98,14 @@ class Drafts:
     def load(self) -> str:
         """Take over the drafts left by processes that exited or were killed; return their text."""
         files = [self._folder / "draft.md", *sorted(self._folder.glob("draft-*.md"))]
-        left = {
-            file: text for file in files if self._is_abandoned(file) and (text := read_state(file))
-        }
+        left = {file: text for file in files if self._is_stale(file) and (text := read_state(file))}
         kept = "\n\n".join(dict.fromkeys(text.strip() for text in left.values()))
         if kept and write_state(self._running, kept):
             for file in left.keys() - {self._running}:
                 _write_or_remove(file, "")
         return kept
 
-    def _is_abandoned(self, file: Path) -> bool:
+    def _is_stale(self, file: Path) -> bool:
         process = file.stem.removeprefix("draft-")
         is_other_process = process.isdecimal() and process != str(os.getpid())
         return not (is_other_process and is_alive(int(process)))

@@ -519,7 +519,7 @@ async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
         await shell.notified("still being opened")
         first_key = AppSnapshot(app)
         first_key._workers.clear()  # as if it had come even before that began
-        assert not first_key._opening(), "the next key would wait for the workspace"
+        assert not first_key._is_opening(), "the next key would wait for the workspace"
         door.open()
         await until(pilot, lambda: app._exit)
 

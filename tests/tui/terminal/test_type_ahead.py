@@ -189,7 +189,7 @@ async def test_esc_gives_up_what_waits_and_what_was_typed_for_it(tmp_path):
 
 
 async def test_what_takes_long_to_be_there_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("kbtui.tui.app.main._LONG_SECONDS", 0.01)
+    monkeypatch.setattr("kbtui.tui.app.main._SLOW_OPEN_SECONDS", 0.01)
     async with opening(tmp_path) as (app, pilot, _):
         type_at_once(app, "f5")
         await until(pilot, lambda: any("Esc gives it up" in n.message for n in app._notifications))

@@ -1,6 +1,6 @@
-"""Recall: what a person asks of memory: why, remember, forget, who was named.
+"""Recall: what a person asks of memory: why, remember, forget, and who was named.
 
-`provenance` says where a line comes from, `remember` keeps a fact, `remembered` shows MEMORY.md
-line by line, `forget` takes out, `left_out` knows what got into no note, `mentions` where something
-is said, `names` which lines have a name.
+`provenance` traces where a line comes from, `remember` keeps a fact, `remembered` shows MEMORY.md
+line by line, `forget` removes, `left_out` finds what got into no note, `mentions` finds where
+something is said, and `names` finds the lines with a name.
 """

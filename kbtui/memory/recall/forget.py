@@ -1,8 +1,8 @@
-"""``/forget``: finds what is remembered about something, and takes it out for good.
+"""``/forget``: finds what is remembered about something, and removes it for good.
 
-It goes from entries, notes, the archive and what waits in the inbox. In conversations, whose logs
-keep what was said, it is masked: no prompt, search or condensing reads it again. What is taken out
-is buried, so that no machine writes it again. The log of changes keeps old versions until a purge.
+It is removed from entries, notes, the archive and waiting proposals. In conversations, whose logs
+keep what was said, it is masked: no prompt, search or consolidation reads it again. It is also
+buried, so that no machine writes it again. The log of changes keeps old versions until a purge.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _SESSIONS = "sessions/"
 _MOST_HITS = 200
 _MOST_NAMED = 5
 _WRAP = re.compile(r"(?<=\S)\r?\n(?=[^\s>#*+|-])")
-_LEAST_WORDS = 2
+_MIN_WORDS = 2
 Words = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenLine:
-    """A line of a file that says what is to be forgotten; line 0 is an entry's summary."""
+    """A line of a file that states what to forget; line 0 is an entry's summary."""
 
     path: str
     line: int
@@ -59,16 +59,16 @@ class ForgottenLine:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """The plan of forgetting something.
+    """What forgetting something would do.
 
     Attributes:
-        facts: What it is known by: the words of what the person said, and of each line that says
-            it.
-        matches: What would be taken out.
+        facts: The sets of words that identify it: those of the request, and of each line that
+            states it.
+        matches: The lines that would be removed.
         entries: The entries of which nothing would be left; they are deleted.
-        masks: What of each session would be masked.
-        places: What would be rejected in the inbox: the proposal, and the key of its place.
-        archived: How many archive entries lose it.
+        masks: What would be masked in each session.
+        places: What would be rejected in the inbox: proposal id and key of the place.
+        archived: The number of archive entries that would change.
     """
 
     text: str
@@ -81,12 +81,12 @@ class ForgetPlan:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that say it."""
+        """The files that state it."""
         return tuple(dict.fromkeys(match.path for match in self.matches))
 
     @property
     def sources(self) -> tuple[FactSource, ...]:
-        """The messages that said it."""
+        """The messages that stated it."""
         return tuple(
             FactSource(session, each)
             for session, masks in self.masks
@@ -95,17 +95,17 @@ class ForgetPlan:
 
     @property
     def messages(self) -> int:
-        """How many messages said it."""
+        """The number of messages that stated it."""
         return sum(mask.message != TITLE for _, masks in self.masks for mask in masks)
 
     @property
     def is_empty(self) -> bool:
-        """True if it was neither written nor said anywhere."""
+        """Whether it was neither written nor said anywhere."""
         return not (self.matches or self.masks or self.places or self.archived)
 
     @property
     def notes(self) -> list[str]:
-        """Further consequences, a sentence each."""
+        """Further consequences, one sentence each."""
         said = [f"Nothing is left of {path}: it is deleted." for path in self.entries]
         if titles := sum(mask.message == TITLE for _, masks in self.masks for mask in masks):
             said.append(f"{counted(titles, 'title')} of conversations said so.")
@@ -119,7 +119,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The outcome of forgetting; `left` is where it stands still, a sentence each."""
+    """The result of forgetting; `left` says where it remains, one sentence each."""
 
     commits: tuple[str, ...]
     paths: tuple[str, ...]
@@ -128,7 +128,7 @@ class Forgotten:
 
 
 class Forgetting:
-    """Finds and removes; nothing is done before `forget`."""
+    """Plans and performs the removal; nothing changes before `forget`."""
 
     def __init__(self, services: Services, tombstones: Tombstones, inbox: Inbox) -> None:
         self._services = services
@@ -137,10 +137,10 @@ class Forgetting:
         self._inbox = inbox
 
     def plan(self, text: str) -> ForgetPlan:
-        """Look for all that says something, everywhere that is read from.
+        """Find everything that states something, wherever memory or search reads.
 
         Raises:
-            UsageError: it names nothing to look for.
+            UsageError: The text has nothing to look for.
         """
         facts = self._facts(text)
         matches: list[ForgottenLine] = []
@@ -157,25 +157,25 @@ class Forgetting:
             tuple(empty),
             tuple(self._masks(facts)),
             tuple(self._places(facts)),
-            sum(_says_it(entry, facts) for entry in self._services.archive.entries()),
+            sum(_states_any(entry, facts) for entry in self._services.archive.entries()),
         )
 
     def _facts(self, text: str) -> tuple[Words, ...]:
-        """What something is known by: its words, and those of each line that says it."""
+        """Return the words of a request, and those of each line that states it."""
         wanted = words_of(text)
         if not wanted:
             raise UsageError("There is nothing to forget.", "Say what: /forget my favorite color")
         first = [each.text for _, data in self._files() for each in mentions(data, [wanted])]
-        # One word of a line that says it is said of other things as well.
-        more = [fact for fact in map(words_of, first) if len(fact) >= _LEAST_WORDS]
+        # A single word of such a line is used of other things as well.
+        more = [fact for fact in map(words_of, first) if len(fact) >= _MIN_WORDS]
         return tuple(dict.fromkeys([wanted, *more]))
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Do what a plan says; lines that were changed since are looked at again.
+        """Carry out a plan; lines changed since then are examined again.
 
         Raises:
-            ConflictError: the files kept changing; nothing is done.
-            StorageError: the file system refused.
+            ConflictError: The files kept changing; nothing is done.
+            StorageError: The file system refused.
         """
         for ref, key in plan.places:
             self._inbox.reject(ref, hunks=[key])
@@ -192,11 +192,11 @@ class Forgetting:
         for session, masks in plan.masks:
             self._services.sessions.mask(session, masks, by=commits[0] if commits else "")
         self._services.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
-        left = (*self._still(plan), *_left(plan, commits))
+        left = (*self._remaining_places(plan), *_remarks(plan, commits))
         return Forgotten(tuple(commits), plan.paths, plan.entries, left)
 
     def _take_out(self, plan: ForgetPlan, change: Change) -> None:
-        """Put what a plan says of files that stay into a running change."""
+        """Put the edits of a plan to files that remain into a running change."""
         for path in plan.paths:
             data = files.read_if_there(self._layout, path)
             if data is None or path in plan.entries:
@@ -209,8 +209,8 @@ class Forgetting:
         buried = [plan.text, *(match.text for match in plan.matches)]
         self._tombstones.bury(change, buried, plan.sources)
 
-    def _still(self, plan: ForgetPlan) -> Iterator[str]:
-        """Say where it is found though it was forgotten: in what isn't changed for that."""
+    def _remaining_places(self, plan: ForgetPlan) -> Iterator[str]:
+        """Yield a sentence about where it is still found: in places that aren't changed."""
         wanted = plan.facts[0]
         found = self._services.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
         places: dict[str, Hit | OtherPlace] = {hit.path: hit for hit in found.hits}
@@ -228,10 +228,10 @@ class Forgetting:
             yield f"Not everything could be looked through: {found.notice}"
 
     def _says(self, place: Hit | OtherPlace, fact: Words) -> bool:
-        """True if a file that was found says a fact wherever it is looked for."""
+        """Return whether a found file states a fact anywhere that search looks."""
         name = place.path.rpartition("/")[2]
-        told = [place.title, place.heading if isinstance(place, Hit) else "", name]
-        if any(says(text, fact) for text in told):
+        fields = [place.title, place.heading if isinstance(place, Hit) else "", name]
+        if any(says(text, fact) for text in fields):
             return True
         try:
             text = self._text(place.path)
@@ -249,7 +249,7 @@ class Forgetting:
         return files.read_text(self._layout, path)
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
-        """Everything that is read from and can be rewritten: notes, archive, entries."""
+        """Yield all files that are read and can be rewritten: notes, archive, entries."""
         self._services.library.refresh()
         folder = self._services.workspace.memory
         notes = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
@@ -280,12 +280,12 @@ class Forgetting:
 
 
 def _unwrapped(text: str) -> str:
-    """The paragraphs of a document, a line each."""
+    """Return the paragraphs of a document, each on one line."""
     return _WRAP.sub(" ", body_of(text))
 
 
-def _says_it(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
-    """True if an entry of the archive, or a line that it accounts for, says a fact."""
+def _states_any(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
+    """Return whether an archive entry, or a line that it left out, states a fact."""
     return any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
 
 
@@ -295,7 +295,7 @@ def _reworded(content: str, facts: Sequence[Words]) -> str:
     return without(data, found).decode("utf-8", "surrogateescape").strip() if found else content
 
 
-def _left(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
+def _remarks(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
     if plan.is_empty:
         return
     if plan.masks:

@@ -1,4 +1,4 @@
-"""Statements of a conversation that condensing left out: memory doesn't hold them by their text."""
+"""Finds statements of archived conversations that memory doesn't have, by their words."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kbtui.text import shorten
 from kbtui.workspace import files
 
 NOT_SUMMED_UP = "not in the summary"
-_HELD = 0.6  # of a sentence's telling words, in one line of memory
+_MIN_SHARE = 0.6  # share of a sentence's words in one line of memory
 _WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutMessage:
-    """Something that was said and archived, and stands nowhere, and the reason."""
+    """A statement that was archived but is nowhere in memory, and the reason."""
 
     session: str
     message: int
@@ -33,13 +33,13 @@ class LeftOutMessage:
     reason: str
 
     def as_json(self) -> dict[str, Any]:
-        """The same as JSON values."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
 def left_out(services: Services, pending: Pending) -> Iterator[LeftOutMessage]:
-    """Compare what the user said, as far as it is archived, with what memory says; reads files."""
-    lines = _Lines(_said_by_memory(services))
+    """Yield the user's archived statements that memory doesn't have; reads files."""
+    lines = _Lines(_memory_statements(services))
     entries: dict[str, list[ArchiveEntry]] = defaultdict(list)
     for entry in services.archive.entries():
         if entry.session is not None and entry.messages is not None:
@@ -56,29 +56,29 @@ def _left_out_of(
     conversation: SessionTranscript, entries: Sequence[ArchiveEntry], lines: _Lines
 ) -> Iterator[LeftOutMessage]:
     for message in conversation.messages:
-        holding = [each for each in entries if each.messages and holds([each.messages], message.id)]
-        if message.role != "user" or not holding:
+        holders = [each for each in entries if each.messages and holds([each.messages], message.id)]
+        if message.role != "user" or not holders:
             continue
         reason = conversation.reasons.get(message.id)
         if reason is not None:
             text = shorten(message.content, _WIDTH)
             yield LeftOutMessage(conversation.id, message.id, text, reason)
             continue
-        told = {word for each in holding for word in normalise(each.content).split()}
-        for text in _untold(conversation.spoken(message), lines, told):
+        archived = {word for each in holders for word in normalise(each.content).split()}
+        for text in _uncovered(conversation.spoken(message), lines, archived):
             shown = shorten(text, _WIDTH)
             yield LeftOutMessage(conversation.id, message.id, shown, NOT_SUMMED_UP)
 
 
-def _untold(text: str, lines: _Lines, told: set[str]) -> Iterator[str]:
-    """The statements of a message that neither lines of memory hold nor the archive's words."""
+def _uncovered(text: str, lines: _Lines, archived: set[str]) -> Iterator[str]:
+    """Yield the statements of a message that no line of memory and no archive text covers."""
     for sentence in sentences(text):
         words = set(normalise(sentence).split())
-        if words and not sentence.endswith("?") and not lines.hold(words, told):
+        if words and not sentence.endswith("?") and not lines.covers(words, archived):
             yield sentence
 
 
-def _said_by_memory(services: Services) -> Iterator[str]:
+def _memory_statements(services: Services) -> Iterator[str]:
     root = services.workspace
     notes = [f"memory/{file.name}" for file in services.workspace.memory.glob("[!.]*.md")]
     paths = [path for path in notes if not is_record(path)]
@@ -90,7 +90,7 @@ def _said_by_memory(services: Services) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of memory, by their words."""
+    """An index of memory's lines by word."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._by_word: dict[str, set[int]] = defaultdict(set)
@@ -98,10 +98,10 @@ class _Lines:
             for word in normalise(line).split():
                 self._by_word[word].add(number)
 
-    def hold(self, words: set[str], told: set[str]) -> bool:
-        """True if the archive's words, or one line, hold most of some words."""
-        enough = _HELD * len(words)
-        if len(words & told) >= enough:
+    def covers(self, words: set[str], archived: set[str]) -> bool:
+        """Return whether the archive's words, or a single line, cover most of some words."""
+        enough = _MIN_SHARE * len(words)
+        if len(words & archived) >= enough:
             return True
         counts: dict[int, int] = defaultdict(int)
         for word in words:

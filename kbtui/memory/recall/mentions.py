@@ -1,4 +1,4 @@
-"""Where something is said: in the lines of a document, and in conversations."""
+"""Finds where something is said, in the lines of a document and in conversations."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentioningLine:
-    """A line that says it; 0 is the summary in the frontmatter.
+    """A line that states something; line 0 is the summary in the frontmatter.
 
-    `text` are the sentences that say it, `rest` what of the line stays without them.
+    `text` has the sentences that state it, `rest` is the line without them.
     """
 
     line: int
@@ -39,30 +39,30 @@ class MentioningLine:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words that tell what a text is about."""
+    """Return the words that tell what a text is about."""
     return _words(_ABOUT.sub("", text.strip(), count=1))
 
 
 def says(text: str, wanted: frozenset[str]) -> bool:
-    """True if a text holds all of some words."""
+    """Return whether a text has all wanted words."""
     return bool(wanted) and wanted <= _words(text)
 
 
 def says_any(text: str, facts: Iterable[frozenset[str]]) -> bool:
-    """True if a text says one of some facts, each given by its words."""
+    """Return whether a text states one of some facts, each given by its words."""
     return any(says(text, fact) for fact in facts)
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text, those of a link's name and of a table's cells as well."""
+    """Return the words of a text, including those of link names and table cells."""
     return frozenset(normalise(text.replace("|", " ")).split())
 
 
 def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLine]:
-    """The lines of a document that say one of some facts, each given by its words.
+    """Return the lines of a document that state one of some facts, each given by its words.
 
-    Code and headings don't count; of a document that is about nothing else every line does. A line
-    of a conversation is taken together with the question before it.
+    Code and headings don't count. If the document is about a fact as a whole, every line does. A
+    line of a conversation is read together with the question before it.
     """
     parts = frontmatter.split(data)
     found = []
@@ -84,7 +84,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLin
 
 
 def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
-    """True if a document's title, or its first heading, says just that and nothing else."""
+    """Return whether a document's title or first heading is exactly one of the facts."""
     heading = next((line[2:] for line in body.splitlines() if line.startswith("# ")), "")
     names = [_words(each) for each in (title, heading) if each.strip()]
     return any(name in facts for name in names)
@@ -93,31 +93,31 @@ def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
 def spans_saying(
     text: str, facts: Sequence[frozenset[str]], asked: str = ""
 ) -> tuple[tuple[int, int], ...]:
-    """The sentences of a text that say one of some facts, each given by its words, as places in it.
+    """Return the spans of the sentences that state one of some facts, each given by its words.
 
-    Words of a fact that stand in the question that it answers, `asked`, needn't be said again.
+    Words in `asked`, the question that the text answers, needn't be repeated.
     """
     pieces = sentence_spans(text)
     found: dict[tuple[int, int], None] = {}
     known = _words(asked)
     for fact in facts:
-        telling = [span for span in pieces if says(text[slice(*span)], fact)]
-        if not telling and says(f"{asked} {text}", fact):
+        matching = [span for span in pieces if says(text[slice(*span)], fact)]
+        if not matching and says(f"{asked} {text}", fact):
             new = fact - known or fact
-            telling = [span for span in pieces if new & _words(text[slice(*span)])]
-        found |= dict.fromkeys(telling)
+            matching = [span for span in pieces if new & _words(text[slice(*span)])]
+        found |= dict.fromkeys(matching)
     return tuple(sorted(found))
 
 
 def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
-    """Where a conversation says one of some facts: by anybody, in results and calls of tools."""
+    """Return masks for what states a fact in a conversation, tool calls and results included."""
     spans = spans_saying(log.title, facts)
     found = [Mask(TITLE, spans)] if spans else []
     asked = ""
     for message in log.messages:
         spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
-        told = " ".join(call.arguments for call in message.tool_calls)
-        calls = says_any(told, facts)
+        arguments = " ".join(call.arguments for call in message.tool_calls)
+        calls = says_any(arguments, facts)
         if spans or calls:
             found.append(Mask(message.id, spans, calls))
         if message.is_said:
@@ -126,7 +126,7 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
 
 
 def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
-    """A document without what some mentions say; every other byte stays."""
+    """Remove what the mentions state from a document; every other byte stays."""
     by_line = {each.line: each for each in found}
     lines = split_lines(data.decode("utf-8", "surrogateescape"))
     kept = []
@@ -141,14 +141,14 @@ def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
 
 
 def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> MentioningLine:
-    """The sentences of a line that say it, and what is left without them."""
+    """Return the sentences of a line that state something, and the line without them."""
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
-    telling, rest = [], line[start:]
+    matching, rest = [], line[start:]
     for first, last in reversed(spans):
         begin = max(first, start)
-        telling.append(line[begin:last])
+        matching.append(line[begin:last])
         rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
-    text = plain_fact(" ".join(reversed(telling)))
+    text = plain_fact(" ".join(reversed(matching)))
     left = rest.strip()
     return MentioningLine(number, text, line[:start] + left if normalise(left) else "")

@@ -1,6 +1,6 @@
-"""Names: a page for each name that was written, made on reading of the lines that have it.
+"""Names: a page for each name in a person's lines, built on reading.
 
-Nothing is stored. A name that an entry has already is no page: there the entry is.
+Nothing is stored. A name that belongs to an entry has no page; the entry is its page.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _MOST_DECISIONS = 500
 
 @dataclass(frozen=True, slots=True)
 class NamedLine:
-    """A line that has a name: its file, and it."""
+    """A line with a name, and its file."""
 
     path: str
     line: TextLine
 
     @property
     def is_past(self) -> bool:
-        """True if it is struck out."""
+        """Whether it is struck out."""
         return self.line.text.startswith("~~")
 
     @property
     def when(self) -> str:
-        """When it was written, ``2026-11-23 09:14``; empty where that isn't known."""
+        """When it was written, ``2026-11-23 09:14``; empty if unknown."""
         day = day_of(self.path)
         return f"{day.isoformat()} {self.line.time}".strip() if day else ""
 
 
 @dataclass(eq=False)
 class NameIndex:
-    """The names in what a person has stated, past or not: journal, MEMORY.md, decisions."""
+    """The names in a person's statements, past or not: journal, MEMORY.md, decisions."""
 
     workspace: Workspace
     library: Library
@@ -55,7 +55,7 @@ class NameIndex:
         self._known: tuple[list[NamedLine], Mapping[str, tuple[int, ...]]] = ([], {})
 
     def pages(self) -> dict[str, list[NamedLine]]:
-        """The lines by the name that they have, the newest first; reads the files that changed."""
+        """Return the lines by name, newest first; rereads the files that changed."""
         with self._lock:
             lines = list(self._lines())
             if lines != self._known[0]:
@@ -68,7 +68,7 @@ class NameIndex:
         }
 
     def lines(self, name: str) -> list[NamedLine]:
-        """The lines that have a name, the newest first; none where nothing has it."""
+        """Return the lines with a name, newest first."""
         return self.pages().get(name, [])
 
     def _lines(self) -> Iterator[NamedLine]:

@@ -1,8 +1,8 @@
-"""Why a line stands where it stands: from the line to the messages that it was made of.
+"""Provenance: traces a line to the messages that it was made of.
 
-The way leads over the commit that wrote the line, which names what it was made from: a turn of a
-session, a slice of one that the archive condensed, or, where Dream wrote it, the archive entries
-that it had read. Where the way ends early, what is known is said, and why there is no more.
+The trace goes through the commit that wrote the line, which names its source: a turn of a session,
+a slice of one that the archive condensed, or, for Dream, the archive entries that it had read. If
+the trace ends early, it says what is known, and why there is no more.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import SessionMessage, SessionStore
     from kbtui.views.view import View
 
-_Told = TypeVar("_Told")
+_Item = TypeVar("_Item")
 _SHORTEST_WORD = 3
 _MOST_REWORDINGS = 8
-_NEARLY = 0.6  # of what the best one has in common with the line
+_MIN_SHARE = 0.6  # share of the best match's common words
 _NO_MORE = "The entry was private when it was written, so no more is told of it."
 
 
@@ -44,14 +44,14 @@ class Why:
     """Where a line comes from.
 
     Attributes:
-        origin: Who wrote it last; its `commit` is None where it isn't recorded yet.
+        origin: Who wrote it last; its `commit` is None if it isn't recorded yet.
         commit: That commit, with its reason.
-        note: In a sentence or two what is known, and why there is no more.
-        session: The conversation that it was made of, also where that is gone, with its `title`.
-        messages: What was said there, of the turn or slice that the line was made of.
-        telling: The ids of those that have the most in common with the line.
-        archives: What the archive says of it, the likeliest first.
-        before: The origins of the lines that Dream reworded into it, the newest first.
+        note: What is known, and why there is no more, in a sentence or two.
+        session: The conversation that it was made of, even if deleted, with its `title`.
+        messages: The messages of the turn or slice that the line was made of.
+        telling: The ids of the messages that share the most words with the line.
+        archives: The archive entries about it, likeliest first.
+        before: The origins of the lines that Dream reworded into it, newest first.
     """
 
     path: str
@@ -74,13 +74,13 @@ class Why:
 
     @property
     def moved_from(self) -> str:
-        """The file that the line was written into first, if that is another one."""
+        """The file that the line was first written to, if it is another one."""
         return self.origin.path if self.origin.path not in {"", self.path} else ""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorShare:
-    """The share of an actor, or of an `author`, in a file, from when to when."""
+    """The share of an actor, or of an `author`, in a file, and the time range."""
 
     actor: Actor
     lines: int
@@ -91,7 +91,7 @@ class AuthorShare:
 
 
 class Provenance:
-    """Answers why for one workspace."""
+    """Traces lines of one workspace."""
 
     def __init__(
         self, workspace: Workspace, history: History, archive: Archive, sessions: SessionStore
@@ -103,7 +103,7 @@ class Provenance:
         self._cursors = Cursors(workspace, history)
 
     def why(self, path: str, line: int, at: str | None = None) -> Why:
-        """Say where a line, counted from 1, comes from; `at` is a revision, None: now.
+        """Trace a line, counted from 1; `at` is a revision, by default the current file.
 
         Raises:
             NotFoundError: There is no such file, line or revision, or the history doesn't keep it.
@@ -113,22 +113,22 @@ class Provenance:
             count = counted(len(origins), "line")
             raise NotFoundError(f"{short_name(path)} has no line {line}; it has {count}.")
         said = text.split("\n")[line - 1].rstrip("\r")
-        return self._explained(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
+        return self._trace(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
 
-    def _explained(self, why: Why, rewordings: int) -> Why:
-        """Follow a line to what it was made of, through so many rewordings by Dream."""
+    def _trace(self, why: Why, rewordings: int) -> Why:
+        """Trace a line to its sources, through at most `rewordings` edits by Dream."""
         if why.origin.commit is None:
             return replace(why, note="You wrote it; it isn't recorded yet.")
         commit = self._history.commit(why.origin.commit)
         why = replace(why, commit=commit, note=account_of(commit))
         if commit.actor is Actor.DREAM:
-            return self._of_dream(why, commit, rewordings)
+            return self._trace_dream(why, commit, rewordings)
         of = commit.origin
-        archives = tuple(self._archived(of, why.text)) if of.session else ()
+        archives = tuple(self._archive_entries(of, why.text)) if of.session else ()
         return self._with_messages(replace(why, archives=archives), of)
 
     def authors(self, path: str, at: str | None = None) -> tuple[AuthorShare, ...]:
-        """Who wrote how much of a file, whoever wrote most first; raises as `why`."""
+        """Return who wrote how much of a file, largest share first; raises as `why`."""
         _, origins = self._blamed(path, at)
         counts = Counter((origin.actor, origin.origin.author) for origin in origins)
         return tuple(_share(*each, origins) for each, _ in counts.most_common())
@@ -146,19 +146,19 @@ class Provenance:
         text = files.text_of(files.read_bytes(self._workspace, path))
         return text, self._history.blame(path, text=text)
 
-    # From a commit to what was said ----------------------------------------------------------
+    # From a commit to messages ---------------------------------------------------------------
 
-    def _of_dream(self, why: Why, commit: Commit, rewordings: int) -> Why:
-        """Of what Dream wrote: the archive entries it had read that share words with the line.
+    def _trace_dream(self, why: Why, commit: Commit, rewordings: int) -> Why:
+        """Trace a line by Dream to the archive entries it had read that share words with it.
 
-        A line that it has only reworded comes from where the line before came from.
+        A line that Dream only reworded is traced from the previous wording.
         """
-        read = self._read_by(commit)
-        before = self._before(why.origin, commit) if rewordings else None
-        if before is not None and not _adds(why.text, before.text, read):
-            first = self._explained(before, rewordings - 1)
-            told = f"Dream reworded it; before, it said “{shorten(plain_fact(before.text), 100)}”."
-            note = f"{told} {first.note}"
+        read = self._entries_read(commit)
+        before = self._previous_line(why.origin, commit) if rewordings else None
+        if before is not None and not _adds_words(why.text, before.text, read):
+            first = self._trace(before, rewordings - 1)
+            lead = f"Dream reworded it; before, it said “{shorten(plain_fact(before.text), 100)}”."
+            note = f"{lead} {first.note}"
             return replace(
                 first,
                 path=why.path,
@@ -182,13 +182,13 @@ class Provenance:
             of = replace(of, session=archives[0].session, messages=archives[0].messages)
         return self._with_messages(replace(why, archives=tuple(archives), note=note), of)
 
-    def _before(self, origin: LineOrigin, commit: Commit) -> Why | None:
-        """The line that a line took the place of, if they are alike; None: it is a new one."""
+    def _previous_line(self, origin: LineOrigin, commit: Commit) -> Why | None:
+        """Return the similar line that a line replaced, or None if it is a new one."""
         if commit.parent is None:
             return None
         diffs = self._history.changes_of(commit.id)
         diff = next((each for each in diffs if each.path == origin.path), None)
-        line = _likest(diff, origin.line) if diff is not None else None
+        line = _most_similar(diff, origin.line) if diff is not None else None
         if diff is None or line is None:
             return None
         path = diff.old_path or diff.path
@@ -197,15 +197,15 @@ class Provenance:
         return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
 
     def _with_messages(self, why: Why, of: Origin) -> Why:
-        """Add what was said where something was made of."""
+        """Add the messages of an origin."""
         if of.session is None:
             return why
-        # Its whole id, since the store would take the beginning of another one's as well.
+        # Check the whole id, as the store would also accept a prefix of another one's.
         if not (self._workspace.sessions / f"{of.session}.jsonl").is_file():
             gone = f"{why.note} The conversation {of.session} isn't there any more."
             return replace(why, session=of.session, note=gone)
         log = self._sessions.read_log(of.session)
-        said = [each for each in log.messages if _is_told_in(each, of)]
+        said = [each for each in log.messages if _is_source(each, of)]
         taken_back = "" if said or not of.messages else " What was said there was taken back since."
         return replace(
             why,
@@ -216,15 +216,15 @@ class Provenance:
             note=why.note + taken_back,
         )
 
-    def _archived(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
-        """The archive entries about the messages that something was made of."""
+    def _archive_entries(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
+        """Return the archive entries about the messages of an origin."""
         entries = self._archive.entries()
         found = [entry for entry in entries if entry.is_of(of.session, of.messages)]
         exact = [entry for entry in found if entry.cursor == of.cursor]
         return exact or _likeliest(text, found, lambda entry: entry.content) or found
 
-    def _read_by(self, commit: Commit) -> list[ArchiveEntry]:
-        """The archive entries that a run of Dream had read: between its cursors and the last."""
+    def _entries_read(self, commit: Commit) -> list[ArchiveEntry]:
+        """Return the archive entries that a run of Dream had read, by its cursors."""
         before = self._cursors.at(commit.parent) if commit.parent else {}
         after = self._cursors.at(commit.id)
         return [
@@ -234,22 +234,22 @@ class Provenance:
         ]
 
 
-def _is_told_in(message: SessionMessage, of: Origin) -> bool:
-    """True for something said in the turn, or the messages, that a change was made of."""
+def _is_source(message: SessionMessage, of: Origin) -> bool:
+    """Return whether a message was said in the turn, or the range, of an origin."""
     in_turn = of.turn is not None and message.turn == of.turn
     in_range = of.messages is not None and holds([of.messages], message.id)
     return message.is_said and (in_turn or in_range)
 
 
 class ShownProvenance:
-    """Answers why as far as the audience of a view may be told."""
+    """Traces lines as far as the audience of a view may know."""
 
     def __init__(self, provenance: Provenance, view: View) -> None:
         self._provenance = provenance
         self._view = view
 
     def why(self, path: str, line: int) -> Why:
-        """Like `Provenance.why`, of a path that the view knows."""
+        """Trace a line like `Provenance.why`, for a path that the view has."""
         view, sessions = self._view, self._view.sessions
         why = self._provenance.why(path, line)
         if why.text.strip() not in map(str.strip, view.text(path).split("\n")):
@@ -267,8 +267,8 @@ class ShownProvenance:
         return replace(why, archives=tuple(archives))
 
 
-def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:
-    """The lines that went where a line came, with nothing that stayed in between."""
+def _removed_at(diff: FileDiff, line: int) -> list[DiffLine]:
+    """Return the lines removed where a line was added, with nothing unchanged in between."""
     for hunk in diff.hunks:
         block: list[DiffLine] = []
         for each in (*hunk.lines, None):
@@ -281,18 +281,18 @@ def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:
     return []
 
 
-def _adds(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
-    """True if a line says something that the one before didn't and that had been read."""
+def _adds_words(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
+    """Return whether a line has words from the entries read that the previous line lacked."""
     fresh = _words(text) - _words(before)
     return any(fresh & _words(entry.content) for entry in read)
 
 
-def _likeliest(text: str, of: Iterable[_Told], said: Callable[[_Told], str]) -> list[_Told]:
-    """The texts with the most words in common with a line, or nearly as many, best first."""
+def _likeliest(text: str, of: Iterable[_Item], said: Callable[[_Item], str]) -> list[_Item]:
+    """Return the items that share the most words with a line, or nearly as many, best first."""
     wanted = _words(text)
     scores = [(len(wanted & _words(said(each))), each) for each in of]
     best = max((score for score, _ in scores), default=0)
-    near = [pair for pair in scores if pair[0] and pair[0] >= best * _NEARLY]
+    near = [pair for pair in scores if pair[0] and pair[0] >= best * _MIN_SHARE]
     return [each for _, each in sorted(near, key=lambda pair: -pair[0])]
 
 
@@ -301,7 +301,7 @@ def _words(text: str) -> set[str]:
 
 
 def account_of(commit: Commit) -> str:
-    """How a line came about that a commit wrote, in a sentence."""
+    """Return a sentence on how a line of this commit was written."""
     author = commit.origin.author
     return f"{author} wrote it." if author else commit.actor.account
 
@@ -314,9 +314,9 @@ def _share(actor: Actor, author: str | None, origins: Sequence[LineOrigin]) -> A
     return AuthorShare(actor, len(theirs), len(commits), first, last, author)
 
 
-def _likest(diff: FileDiff, number: int) -> DiffLine | None:
-    """Of the lines that made room for one, by its number, the one that is most like it."""
-    gone = [line for line in _replaced(diff, number) if line.old]
+def _most_similar(diff: FileDiff, number: int) -> DiffLine | None:
+    """Return the line most similar to an added one, among those that it replaced."""
+    gone = [line for line in _removed_at(diff, number) if line.old]
     if not gone:
         return None
     text = next(line.text for hunk in diff.hunks for line in hunk.lines if line.new == number)

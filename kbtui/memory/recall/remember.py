@@ -1,4 +1,4 @@
-"""``/remember``: keeps in MEMORY.md what a person says outright, at once and without a model."""
+"""``/remember``: adds a person's statement to MEMORY.md at once, without a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kbtui.workspace.layout import Workspace
 
 @dataclass(frozen=True, slots=True)
 class RememberedFact:
-    """The fact as it stands in MEMORY.md, and where; without a `commit` it was known already."""
+    """A fact in MEMORY.md and its line; without a `commit` it was known already."""
 
     fact: str
     line: int
@@ -31,7 +31,7 @@ class RememberedFact:
 
 @dataclass(eq=False)
 class Remembering:
-    """Adds facts to MEMORY.md for a person; what was forgotten may be said again."""
+    """Adds a person's facts to MEMORY.md, even forgotten ones."""
 
     workspace: Workspace
     history: History
@@ -39,10 +39,10 @@ class Remembering:
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
     def remember(self, text: str, origin: Origin = Origin()) -> RememberedFact:  # noqa: B008  # frozen
-        """Keep a fact under the heading where it belongs.
+        """Add a fact under the heading where it belongs.
 
         Raises:
-            UsageError: it says nothing. Else as `committed`.
+            UsageError: The text says nothing. Otherwise as `committed`.
         """
         fact = absolute_dates(plain_fact(text), self.clock().date(), verbatim=True)
         if not normalise(fact):

@@ -1,4 +1,4 @@
-"""What MEMORY.md says line by line, with who wrote each; and changing one of them."""
+"""The lines of MEMORY.md with their authors, and editing one of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library.library import Library
 
 
-_FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
+_BULLET = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedLine:
-    """A line that says something, as it is written, and its origin; a heading has none."""
+    """A non-blank line, verbatim, and its origin; a heading has no origin."""
 
     line: int
     raw: str
@@ -37,24 +37,24 @@ class RememberedLine:
 
     @property
     def is_heading(self) -> bool:
-        """True of a line that only names what follows."""
+        """Whether the line is a heading."""
         return heading_of(self.raw) is not None
 
     @property
     def text(self) -> str:
-        """What it says, without its bullet."""
+        """The text without its bullet."""
         heading = heading_of(self.raw)
         return clean_line(heading[1] if heading is not None else _parts(self.raw)[1])
 
 
 def _parts(raw: str) -> tuple[str, str]:
-    """The bullet of a line, and what it says."""
-    found = _FORM.fullmatch(raw)
+    """Split a line into its bullet and its text."""
+    found = _BULLET.fullmatch(raw)
     return (found[1], found[2]) if found is not None else ("", raw)
 
 
 def remembered(history: History, library: Library) -> tuple[RememberedLine, ...]:
-    """The lines and headings of MEMORY.md; none where there is no such file."""
+    """Return the lines and headings of MEMORY.md; none if there is no such file."""
     try:
         text = text_of(library.read(MEMORY))
         origins = history.blame(MEMORY, text=text)
@@ -69,10 +69,10 @@ def remembered(history: History, library: Library) -> tuple[RememberedLine, ...]
 
 
 def change_fact(library: Library, fact: RememberedLine, text: str) -> None:
-    """Let a line say something else; its bullet and its end stay.
+    """Replace the text of a line; its bullet and its line ending stay.
 
     Raises:
-        KbtuiError: the line is another one by now, or can't be written.
+        KbtuiError: The line has changed, or can't be written.
     """
     data = library.read(MEMORY)
     lines = split_lines(text_of(data))

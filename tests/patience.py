@@ -23,7 +23,7 @@ PATIENCE = 120.0
 _SHORT = 0.1
 """Seconds: who waits for less means to give up."""
 _WAITS = (
-    "kbtui.agent.tools.reading._PATIENCE_SECONDS",
+    "kbtui.agent.tools.reading._REGEX_TIMEOUT",
     "kbtui.models.servers.TIMEOUT_SECONDS",
     "kbtui.models.limits.SECONDS",
     "kbtui.search.search_index._FIRST_ANSWER_SECONDS",

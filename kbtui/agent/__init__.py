@@ -1,16 +1,16 @@
-"""Agent: one turn of conversation, from context over tools to events.
+"""The agent: running one turn of conversation, from context through tools to events.
 
 Its public modules, the only ones that other packages import:
 
-agent            `Agent`, which answers what the user says, and what it keeps of it (`Keeping`)
-events           what a turn yields, for whoever shows it
-attachments      how a message refers to a file
-tools.base       what a tool is, of what it is made and what it is given (`ToolContext`)
-tools.toolbox    `Toolbox` runs tools; `TOOLS` are the agent's own
-tools.reading    how any tool reads an entry or a file
-tools.searching  how any tool searches
-tools.writing    how any tool writes, or proposes
+agent            `Agent`, which answers messages, and `Keeping`, which stores statements
+events           the events a turn yields to whatever displays it
+attachments      references to files in messages
+tools.base       the tool interface, and what a tool is given (`ToolContext`)
+tools.toolbox    `Toolbox`, which runs tools; `TOOLS`, the agent's own
+tools.reading    reading of entries and files by tools
+tools.searching  searching by tools
+tools.writing    writing and proposing by tools
 
-Below them a turn is put together (context, turn, tool_rounds), and without a model answered from
-what is known (offline_turn).
+Internally a turn is assembled and run by context, turn and tool_rounds, or without a model by
+offline_turn, which quotes the notes.
 """

@@ -1,4 +1,4 @@
-"""The agent: takes what the user says and streams what comes of it."""
+"""The agent: takes a message and streams the events of its turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kbtui.agent.keeping import Keeping as Keeping, Kept
 from kbtui.agent.recall import Recall
 from kbtui.agent.refit import RefittedModel
 from kbtui.agent.sources import Sources
-from kbtui.agent.tools.base import MOST_TOKENS, ToolContext, new_turn_id
+from kbtui.agent.tools.base import MAX_TOKENS, ToolContext, new_turn_id
 from kbtui.agent.tools.toolbox import Toolbox, in_thread
 from kbtui.agent.turn import Turn
 from kbtui.errors import ConflictError, KbtuiError, UsageError
@@ -27,7 +27,7 @@ from kbtui.models.roles import LiteLLMModel
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.views.view import Audience
 
-_RESULT_SHARE = 4  # of the window, for what a tool says
+_RESULT_FRACTION = 4  # a tool result gets at most 1/4 of the window
 
 
 def _now() -> datetime:
@@ -35,13 +35,13 @@ def _now() -> datetime:
 
 
 class Agent:
-    """Runs turns on one workspace; without the edit engine nothing is written."""
+    """The runner of turns in one workspace; without the edit engine nothing is written."""
 
     find_editor: Callable[[], Editor] | None = None
     find_keeping: Callable[[], Keeping] | None = None
     find_names: Callable[[], NameIndex] | None = None
     paid: Callable[[float], None] | None = None
-    """A function that is told what each call of a model has cost, in US dollars."""
+    """A callback with the cost of each model call in US dollars."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -51,11 +51,11 @@ class Agent:
     async def turn(
         self, session: Session, text: str, *, model: ChatModel | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Answer what the user says; yields the events of `kbtui.agent.events`.
+        """Answer a message, yielding the events of `kbtui.agent.events`.
 
-        Closing the generator, or cancelling who iterates over it, stops the model at once; what was
-        said until then is kept. Nothing is raised for what may go wrong: it is an event. The text
-        is stored with secrets redacted, and asked as it is.
+        Closing the generator, or cancelling its consumer, stops the model at once; what was said
+        until then is kept. Errors are yielded as events, not raised. The text is stored with
+        secrets redacted, and sent as it is.
         """
         if session.id in self._running:
             yield _failure(_busy(session), session, "")
@@ -85,35 +85,35 @@ class Agent:
             del self._running[session.id]
 
     def session_room(self) -> int:
-        """The tokens that a session has in a prompt of the chat's model; see `session_room`."""
+        """Return the tokens for a session in the chat model's prompt; see `session_room`."""
         return session_room(self.services)
 
     def prompt_parts(self, session: Session | None, text: str) -> tuple[Part, ...]:
-        """The parts of the prompt that the chat's model would get; reads files."""
+        """Return the parts of the prompt that the chat model would get; reads files."""
         return assemble(self.services, session, text).parts
 
     def stop(self, session_id: str) -> bool:
-        """Stop a session's turn, if one runs; it ends with a `TurnFailed` that is `cancelled`."""
+        """Cancel a session's turn and return whether one was running."""
         turn = self._running.get(session_id)
         if turn is not None:
             turn.stop()
         return turn is not None
 
     def keep(self, session: Session, message: int) -> Kept:
-        """Keep what the user said in a message after all, in the journal; blocks.
+        """Store a message in the journal after all; blocks.
 
         Raises:
-            UsageError: nothing can be kept here. Else as `committed`.
+            UsageError: the workspace is read-only. Else as `committed`.
         """
         said = next(each for each in session.messages if each.id == message)
         origin = Origin(session.id, (message, message), said.turn)
         return self._keeping().note(said.content, origin)
 
     def mark_past(self, session: Session, earlier: Earlier, message: int) -> Commit:
-        """Strike out an earlier line that what the user said in a message replaces; blocks.
+        """Strike out an earlier line that the statement in a message replaces; blocks.
 
         Raises:
-            ConflictError: the line isn't there any more. Else as `committed`.
+            ConflictError: the line is gone. Else as `committed`.
         """
         origin = Origin(session.id, (message, message))
         newer = Noted(earlier.noted, earlier.noted_line, earlier.noted_time, "")
@@ -134,7 +134,7 @@ class Agent:
         model: ChatModel | None,
         recall: Recall,
     ) -> Turn:
-        """Find the model and put its prompt together; in a thread."""
+        """Choose the model and assemble its prompt; called in a thread."""
         services = self.services
         model = model or services.models.chat()
         context = self.tool_context(session, said, text, turn_id, model)
@@ -159,7 +159,7 @@ class Agent:
             recall.begin(context, text)
         if isinstance(model, LiteLLMModel):
             model.prepare()
-        context.most_tokens = min(MOST_TOKENS, model.context_window // _RESULT_SHARE)
+        context.most_tokens = min(MAX_TOKENS, model.context_window // _RESULT_FRACTION)
         before = [each for each in session.messages if each.id < said.id]
 
         def assembled(model: ChatModel) -> AssembledPrompt:
@@ -190,7 +190,7 @@ class Agent:
         )
 
     def _lines_naming(self, name: str) -> str:
-        """The lines that have a name and hold, a line each; private ones aren't among them."""
+        """Return the current public lines that mention a name, as a list."""
         lines = self.find_names().lines(name) if self.find_names is not None else []
         found = (each for each in lines if not each.is_past)
         return "\n".join(f"- {each.when or each.path}: {each.line.text}" for each in found)
@@ -198,7 +198,7 @@ class Agent:
     def tool_context(
         self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
     ) -> ToolContext:
-        """What the tools of a turn may use; `text` is what the user says in it."""
+        """Return the context for a turn's tools; `text` is the user's message."""
         services = self.services
         return ToolContext(
             services.seen_by(Audience.of(model)),
@@ -217,7 +217,7 @@ class Agent:
 
 
 def _ground(session: Session, last: int) -> Ground:
-    """What was said in a session up to a message: by the user, and to them."""
+    """Return what was said in a session up to a message, by the user and the assistant."""
     messages = [each for each in session.messages if each.id <= last]
     answers = [each for each in messages if each.role == "assistant"]
     told = [(local(each.time).date(), each.content) for each in answers]

@@ -1,4 +1,4 @@
-"""``@references`` in a message: the files they name, quoted below it as data."""
+"""``@references`` in messages: the files they name, quoted below the message as data."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _REFERENCE = re.compile(
     r'(?:^|(?<=[\s(\["“]))@(?:"(?P<title>[^"\n]{1,200})"|(?P<name>[^\s"@]{1,300}))'
 )
 _TRAILING = ".,;:!?)]}\"'”’"  # noqa: RUF001 - quotation marks as people type them
-_MOST_TOKENS = 6_000
-_MOST_FILE = 5 * 1024 * 1024
+_MAX_TOKENS = 6_000
+_MAX_FILE_BYTES = 5 * 1024 * 1024
 _PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -29,13 +29,13 @@ _PICTURES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
-_BEGINNINGS = {
+_MAGIC_BYTES = {
     "image/png": b"\x89PNG",
     "image/jpeg": b"\xff\xd8",
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
-_BLIND = (
+_NO_VISION = (
     "it is a picture, and this model is not known to take any (if it does:"
     " kbtui config set models.chat.vision true)"
 )
@@ -43,7 +43,7 @@ _BLIND = (
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that a message refers to; `text` is empty where the model must not see it."""
+    """A file that a message refers to; `text` is empty if the model must not see it."""
 
     path: str
     text: str
@@ -52,7 +52,7 @@ class Attachment:
 
     @property
     def problem(self) -> str:
-        """A sentence for the user where nothing of the file is shown to the model; else empty."""
+        """A sentence for the user if nothing of the file is shown to the model, else empty."""
         if self.text or self.picture is not None or not self.note:
             return ""
         said = self.note.rstrip(".")
@@ -60,7 +60,7 @@ class Attachment:
         return f"{said}." if named in said else f"{named} isn't shown to the model: {said}."
 
     def as_prompt(self) -> str:
-        """The file as the model is shown it."""
+        """Return the file as shown to the model."""
         note = f' note="{self.note}"' if self.note else ""
         head = f'<attachment path="{clean_line(self.path)}"{note}>'
         return (
@@ -77,17 +77,17 @@ def attachments_of(
     sees: Callable[[], bool] = lambda: False,
     lines_naming: Callable[[str], str] = lambda _name: "",
 ) -> list[Attachment]:
-    """The files that a message refers to, each once; what names nothing is just text.
+    """Return the files that a message refers to; references to nothing stay plain text.
 
-    The model sees the workspace by `view`; `roots` are folders of the user's own that may be looked
-    at as well. `sees` says if it takes pictures, asked if there is one; `lines_naming` gives the
-    public lines that have a name which no file has.
+    `view` is the workspace as the model sees it; `roots` are further folders that it may see.
+    `sees` returns whether it takes pictures, and is called only if there is one; `lines_naming`
+    returns the public lines that mention a name for which there is no file.
     """
     found: dict[str, Attachment] = {}
     for name in references(text):
         try:
             path = _path_of(name, view, layout, roots)
-        except UsageError as error:  # its path may say more of it than its name
+        except UsageError as error:  # use the name, as the path may reveal more
             found[name] = Attachment(name, "", clean_line(error.message))
             continue
         page = f"{NAME_PREFIX}{name.removeprefix(NAME_PREFIX)}"
@@ -99,21 +99,21 @@ def attachments_of(
 
 
 def reference(name: str) -> str:
-    """What refers to a file or a name, as it is typed in a message."""
+    """Return the reference to a file or name as typed in a message."""
     return f'@"{name}"' if any(map(str.isspace, name)) else f"@{name}"
 
 
 def references(text: str) -> Iterator[str]:
-    """The names behind ``@``, as ``@people/alice`` or ``@"Alice Liddell"``."""
+    """Yield the names after ``@``, as in ``@people/alice`` or ``@"Alice Liddell"``."""
     for match in _REFERENCE.finditer(text):
         yield match["title"] or match["name"].rstrip(_TRAILING)
 
 
 def _path_of(name: str, view: View, layout: Layout, roots: Sequence[str]) -> str | None:
-    """The path of what a name means, if anything.
+    """Return the path that a name refers to, if any.
 
     Raises:
-        UsageError: the model must not see what is called so.
+        UsageError: the model must not see that file.
     """
     if not name:
         return None
@@ -133,26 +133,26 @@ def _path_of(name: str, view: View, layout: Layout, roots: Sequence[str]) -> str
 def _attached(path: str, view: View, sees: Callable[[], bool]) -> Attachment:
     try:
         if path.lower().endswith(tuple(_PICTURES)):
-            return _picture(path, view.library.read(path, _MOST_FILE), sees)
+            return _picture(path, view.library.read(path, _MAX_FILE_BYTES), sees)
         note = ""
         if view.is_document(path):
             made = view.document(path)
             whole, note = made.whole, made.problem
         else:
-            whole = view.text(path, _MOST_FILE)
+            whole = view.text(path, _MAX_FILE_BYTES)
     except KbtuiError as error:
         return Attachment(path, "", clean_line(error.message))
     if "\x00" in whole:
         return Attachment(path, "", "not a text file")
-    shown = cut_to_tokens(whole, _MOST_TOKENS)
+    shown = cut_to_tokens(whole, _MAX_TOKENS)
     cut = "cut; read shows the rest" if len(shown) < len(whole) else note
     return Attachment(path, shown.rstrip("\n"), cut)
 
 
 def _picture(path: str, data: bytes, sees: Callable[[], bool]) -> Attachment:
     media = _PICTURES[path[path.rindex(".") :].lower()]
-    if not data.startswith(_BEGINNINGS[media]):
+    if not data.startswith(_MAGIC_BYTES[media]):
         return Attachment(path, "", f"it is no picture of the kind {media}")
     if not sees():
-        return Attachment(path, "", _BLIND)
+        return Attachment(path, "", _NO_VISION)
     return Attachment(path, "", "shown below", Picture(media, data))

@@ -1,10 +1,10 @@
-"""The context of a model: the parts of the prompt, in a stable order, each within its budget.
+"""Assembly of prompts: their parts in a stable order, each within its budget.
 
-Order: who the agent is, bootstrap files, skills, MEMORY.md, the notes of the last days, the summary
-of the conversation's beginning; then the session; then the message with what it refers to, below
-the index, which is ranked for it, what is known about it, and the time. What changes from turn to
-turn stands last: a provider's or a local server's cache then holds for the tools and all that was
-said, and a slow local model reads a few hundred tokens a turn instead of the whole prompt.
+The order is: identity, bootstrap files, skills, MEMORY.md, the notes of the last days, the summary
+of the conversation's beginning; then the session; then the message with its attachments, below the
+index (ranked for it), recalled lines and the time. What changes from turn to turn comes last, so
+that a provider's or local server's prompt cache covers the tools and the whole conversation, and a
+slow local model reads a few hundred tokens per turn instead of the whole prompt.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ _IN_PLACE = """\
 The entries are the user's own notes, in the user's own folders. There is no folder knowledge/: \
 in a path it stands for the workspace itself. To the user, name a note as it lies there, without \
 it. Where a skill names folders for entries, the user's own come first."""
-_ONLY_TALKS = """\
+_NO_TOOLS = """\
 You have no tools here: you can read nothing else and write nothing. Answer in plain words from \
 what stands in this conversation, and say so where it doesn't hold the answer."""
 _ANSWER_SHARE = 4
-_LEAST_SESSION_TOKENS = 500
-_MESSAGE_SHARE = 32  # of the window, for what the user says next
-_RECALL_SHARE = 3  # of what the index may have
+_MIN_SESSION_TOKENS = 500
+_MESSAGE_SHARE = 32  # 1/32 of the window is reserved for the message
+_RECALL_SHARE = 3  # recalled lines get at most 1/3 of the index's budget
 _CLOCK_TOKENS = 40
 _MEMORY = "memory/MEMORY.md"
-_ROUNDED = 50  # tokens; a budget that changes by a few would change what a provider has cached
+_BUDGET_STEP = 50  # tokens; budgets that vary slightly would invalidate the prompt cache
 _CLOCK_MINUTES = 15
 
 
@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AssembledPrompt:
-    """A whole prompt. `taint` names what is in it that only models here may see."""
+    """A whole prompt. `taint` lists its sources that only models on this machine may see."""
 
     messages: tuple[Message, ...]
     parts: tuple[Part, ...]
@@ -89,7 +89,7 @@ class AssembledPrompt:
 
     @property
     def tokens(self) -> int:
-        """An estimate of its length, without the tools' descriptions."""
+        """The estimated length in tokens, without the tools' descriptions."""
         return prompt_tokens(self.messages)
 
 
@@ -104,22 +104,27 @@ def assemble(
     lines_naming: Callable[[str], str] = lambda _name: "",
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> AssembledPrompt:
-    """Put a prompt together for the session so far, if any; reads files: not on the app's loop.
+    """Assemble a prompt for the session so far, if any; reads files, so not for the event loop.
 
-    `text` is what the user says now; "" leaves that part out. `before` are the messages before it,
-    if those aren't all of the session. The chat's model is asked unless said otherwise. `recalled`
-    gives what is known about the message and isn't shown, in so many tokens; `lines_naming` the
-    lines that have a name.
+    Args:
+        services: The services of the workspace.
+        session: The conversation; None for a new one.
+        text: The new message; "" omits it.
+        model: The model; None: that of the chat.
+        before: The messages before it; None: all of the session.
+        recalled: Returns what is known about the message but not in a text, in so many tokens.
+        lines_naming: Returns the lines that mention a name.
+        now: The clock.
     """
     model = model or _chat_model(services)
     limits = services.settings.context
-    shown = _Shown(services.seen_by(Audience.of(model)))
+    shown = _FileReader(services.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
     frame = _PromptWindow(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
     before = shown.view.sessions.shown(before)
-    standing = _standing(services, shown, frame)
+    prefix = _prompt_prefix(services, shown, frame)
     attached = attachments_of(
         text,
         shown.view,
@@ -128,28 +133,28 @@ def assemble(
         sees=lambda: model.sees,
         lines_naming=lines_naming,
     )
-    said = _with_attached(text, attached)
-    room = standing.session_room(limits, estimate_tokens(said))
+    said = _with_attachments(text, attached)
+    room = prefix.session_room(limits, estimate_tokens(said))
     window = _session(services, before, room)
-    heard = _heard(before, window)
-    parts += [*standing.parts, standing.notes_part(heard)]
+    heard = _spoken_in_window(before, window)
+    parts += [*prefix.parts, prefix.notes_part(heard)]
     name = session.id if session is not None else ""
-    parts.append(_earlier(services, shown.view, standing, name, window, heard, room))
+    parts.append(_earlier(services, shown.view, prefix, name, window, heard, room))
     system = Message("system", _joined(parts[1:]))
-    parts.append(Part("session", prompt_tokens(window.messages), _as_text(window.messages)))
+    parts.append(Part("session", prompt_tokens(window.messages), _transcript(window.messages)))
     held = "\n".join(message.content for message in [system, *window.messages])
     subject = _subject(text, before)
-    late = list(
-        _late_parts(
-            shown.view, standing, subject, lambda more, most: recalled(f"{held}\n{more}", most)
+    volatile = list(
+        _volatile_parts(
+            shown.view, prefix, subject, lambda more, most: recalled(f"{held}\n{more}", most)
         )
     )
-    parts += late
+    parts += volatile
     messages = [system, *window.messages]
     if said:
         pictures = tuple(each.picture for each in attached if each.picture is not None)
-        told = f"<context>\n{_joined(late)}\n</context>\n\n{said}"
-        messages.append(Message("user", told, pictures=pictures))
+        content = f"<context>\n{_joined(volatile)}\n</context>\n\n{said}"
+        messages.append(Message("user", content, pictures=pictures))
         parts.append(_part("message", said))
     shown.paths += [each.path for each in attached if each.text or each.picture]
     return AssembledPrompt(
@@ -157,16 +162,16 @@ def assemble(
     )
 
 
-def _with_attached(text: str, attached: Sequence[Attachment]) -> str:
-    """What the user says, with the files that it refers to."""
+def _with_attachments(text: str, attached: Sequence[Attachment]) -> str:
+    """Return the message with the files it refers to."""
     return "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
 
 
 def _tools(model: ChatModel, window: int) -> Part:
-    """What a model with such a window is told of the tools, if it takes any."""
+    """Return the descriptions of the tools for a model with such a window, if it takes any."""
     specs = Toolbox().specs_for(window) if model.takes_tools else ()
-    told = json.dumps([describe(spec) for spec in specs], ensure_ascii=False) if specs else ""
-    return _part("tools", told)
+    content = json.dumps([describe(spec) for spec in specs], ensure_ascii=False) if specs else ""
+    return _part("tools", content)
 
 
 def _chat_model(services: Services) -> ChatModel:
@@ -177,27 +182,29 @@ def _chat_model(services: Services) -> ChatModel:
 
 
 def session_room(services: Services) -> int:
-    """The tokens that a session's messages have in the prompts of the chat's model; reads files.
+    """Return the tokens for a session's messages in prompts of the chat model; reads files.
 
-    Asks which model answers, which may take a moment.
+    May take a moment, as it determines the model and its window.
     """
     model = _chat_model(services)
     window = model.context_window
     if not isinstance(model, OfflineModel):
         window = services.models.window()
     frame = _PromptWindow(window, _tools(model, window).tokens, datetime.now().astimezone())
-    standing = _standing(services, _Shown(services.seen_by(Audience.of(model))), frame)
-    return standing.session_room(services.settings.context, 0)
+    prefix = _prompt_prefix(services, _FileReader(services.seen_by(Audience.of(model))), frame)
+    return prefix.session_room(services.settings.context, 0)
 
 
 def _session(services: Services, messages: Sequence[SessionMessage], room: int) -> SessionWindow:
-    """The part of a session that a prompt holds."""
+    """Return the part of a session that fits a prompt."""
     most = services.settings.context.memory_window
     return session_window(messages, most_tokens=room, most_messages=most)
 
 
-def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[SessionMessage, ...]:
-    """What was said in the part of a session that a prompt holds."""
+def _spoken_in_window(
+    messages: Sequence[SessionMessage], window: SessionWindow
+) -> tuple[SessionMessage, ...]:
+    """Return what was said in the part of a session that fits a prompt."""
     last = window.left[-1].id if window.left else 0
     return tuple(each for each in messages if each.id > last and each.role in ("user", "assistant"))
 
@@ -205,43 +212,43 @@ def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[S
 def _earlier(
     services: Services,
     view: View,
-    standing: _Standing,
+    prefix: _PromptPrefix,
     session: str,
     window: SessionWindow,
     heard: Sequence[SessionMessage],
     room: int,
 ) -> Part:
-    """What left the prompt, in short, without what the rest of it says."""
+    """Return the summary of messages not in the prompt, without what the rest of it says."""
     if not window.left:
         return _part("earlier", "")
     found = condensed_of(services.archive, session) if view.library.exists(ARCHIVE) else ()
-    known = standing.known
+    known = prefix.known
     summaries = "\n".join(each.summary for each in found)
     known.add_catalogue(view.unasked, summaries, services.settings.context.index_tokens)
-    for note in standing.notes:
+    for note in prefix.notes:
         known.add(note.text, note.when)
     when = window.left[-1].time.timestamp()
     condensed = []
     for each in found:
-        known_too = known.and_whole(said.content for said in heard if each.holds(said))
+        known_too = known.with_texts(said.content for said in heard if each.holds(said))
         condensed.append(replace(each, summary=known_too.without(each.summary, when)))
     return _part("earlier", earlier_text(window.left, condensed, room // SUMMARY_SHARE))
 
 
-def _late_parts(
-    view: View, standing: _Standing, subject: str, recalled: Callable[[str, int], str]
+def _volatile_parts(
+    view: View, prefix: _PromptPrefix, subject: str, recalled: Callable[[str, int], str]
 ) -> Iterator[Part]:
-    """What changes from turn to turn: the index, ranked for a subject, what is known, the time."""
-    most = standing.index_tokens // _RECALL_SHARE
-    listed = _index(view, subject, standing.index_tokens - most)
+    """Yield the parts that change every turn: the ranked index, recalled lines, the time."""
+    most = prefix.index_tokens // _RECALL_SHARE
+    listed = _index(view, subject, prefix.index_tokens - most)
     known = _part("recall", recalled(listed.text, most))
-    yield listed if known.text else _index(view, subject, standing.index_tokens)
+    yield listed if known.text else _index(view, subject, prefix.index_tokens)
     yield known
-    yield _part("now", _clock(standing.frame.now))
+    yield _part("now", _clock(prefix.frame.now))
 
 
 def _clock(now: datetime) -> str:
-    """Date, time and zone; the time in steps, so that a cached prompt holds for a while."""
+    """Return date, time and zone; the time in steps, so that a prompt cache stays valid."""
     time = now.replace(minute=now.minute // _CLOCK_MINUTES * _CLOCK_MINUTES)
     return f"Today is {now:%A, %Y-%m-%d}; it is about {time:%H:%M} ({now:%Z}, UTC{_offset(now)})."
 
@@ -253,7 +260,7 @@ def _offset(now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _PromptWindow:
-    """A model's context window, what the tools take of it, both in tokens, and the time."""
+    """A model's context window and the tools' share of it, in tokens, and the time."""
 
     window: int
     tools: int
@@ -261,21 +268,21 @@ class _PromptWindow:
 
     @property
     def is_small(self) -> bool:
-        """True if short texts are wanted."""
+        """Whether short texts are needed."""
         return self.window <= SMALL_WINDOW
 
     def free(self, limits: ContextSettings) -> int:
-        """The tokens left beside the tools, an answer and the session's share."""
+        """Return the tokens left after the tools, an answer and the session's share."""
         answer = self.window // _ANSWER_SHARE
         return self.window - answer - limits.session_share(self.window) - self.tools
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """What stands in every prompt before the session: `parts`, and the `notes` of the last days.
+class _PromptPrefix:
+    """The part of prompts before the session: `parts`, and the `notes` of the last days.
 
-    `known` is what they and the catalogue say. `index_tokens` are left for the index, which takes
-    `late_tokens` at most with what is known of a message.
+    `known` has the lines of these and the catalogue. `index_tokens` is the budget of the index,
+    `volatile_tokens` the maximum of index and recalled lines together.
     """
 
     frame: _PromptWindow
@@ -283,33 +290,33 @@ class _Standing:
     notes: tuple[NotesFile, ...]
     known: Known
     index_tokens: int
-    late_tokens: int
+    volatile_tokens: int
 
     def session_room(self, limits: ContextSettings, said: int) -> int:
-        """The tokens left for the session beside all else, and a message of `said` tokens.
+        """Return the tokens left for the session, given a message of `said` tokens.
 
-        They are the same for all messages of a usual length, so that a cached prompt holds.
+        It is the same for all messages of usual length, so that a prompt cache stays valid.
         """
         window = self.frame.window
         fixed = self.frame.tools + sum(part.tokens for part in [*self.parts, self.notes_part()])
-        late = self.late_tokens + _CLOCK_TOKENS + max(said, window // _MESSAGE_SHARE)
-        left = window - window // _ANSWER_SHARE - fixed - late
-        return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
+        volatile = self.volatile_tokens + _CLOCK_TOKENS + max(said, window // _MESSAGE_SHARE)
+        left = window - window // _ANSWER_SHARE - fixed - volatile
+        return max(_MIN_SESSION_TOKENS, min(limits.session_tokens, left))
 
     def notes_part(self, heard: Sequence[SessionMessage] = ()) -> Part:
-        """The notes, without what a prompt holds of the conversation that they were made of."""
+        """Return the notes, without what is in the prompt of the conversation they came from."""
         return _part("notes", notes_text(self.notes, heard))
 
 
 @dataclass(slots=True)
-class _Shown:
-    """Reads the files that stand in every prompt; `paths` are those that were shown."""
+class _FileReader:
+    """A reader of the files in every prompt; `paths` are those that were read."""
 
     view: View
     paths: list[str] = field(default_factory=list)
 
     def read(self, path: str) -> str:
-        """The text of a file; "" where there is none to be shown."""
+        """Return the text of a file; "" if it is missing or hidden."""
         try:
             text = self.view.text(path).strip()
         except KbtuiError:
@@ -320,15 +327,15 @@ class _Shown:
 
 
 def _subject(text: str, before: Sequence[SessionMessage]) -> str:
-    """The subject at hand: a follow-up such as "and why?" names it no more."""
+    """Return the last messages with the new one, as a follow-up like "and why?" has no subject."""
     said = [each.content for each in before if each.role == "user"]
     return "\n".join([*said[-2:], text])
 
 
-def _standing(services: Services, shown: _Shown, frame: _PromptWindow) -> _Standing:
-    """Put together what stands in every prompt; one part's spare room goes to the next."""
+def _prompt_prefix(services: Services, shown: _FileReader, frame: _PromptWindow) -> _PromptPrefix:
+    """Assemble the prompt before the session; unused budget goes to the next part."""
     limits = services.settings.context
-    parts = tuple(_known_parts(services, shown, frame))
+    parts = tuple(_fixed_parts(services, shown, frame))
     room = frame.free(limits) - sum(part.tokens for part in parts)
     days = [frame.now.date() - timedelta(days=age) for age in range(limits.notes_days)]
     noted = noted_days(services.workspace)
@@ -336,44 +343,48 @@ def _standing(services: Services, shown: _Shown, frame: _PromptWindow) -> _Stand
     known = Known()
     known.add(parts[-1].text, written_at(services.workspace, _MEMORY))
     known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)
-    budget = _share(limits.notes_tokens, room, 6)
+    budget = _budget_share(limits.notes_tokens, room, 6)
     notes = tuple(daily_notes(services.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
-    most = _share(limits.index_tokens, room)
-    late = min(most, most // _RECALL_SHARE + _index(shown.view, "", most).tokens)
-    return _Standing(frame, parts, notes, known, most, late)
+    most = _budget_share(limits.index_tokens, room)
+    volatile = min(most, most // _RECALL_SHARE + _index(shown.view, "", most).tokens)
+    return _PromptPrefix(frame, parts, notes, known, most, volatile)
 
 
 def _index(view: View, subject: str, budget: int) -> Part:
-    """The index, ranked for a subject."""
-    # Of private entries it says only that they exist, to a local model as well: what an answer
-    # drew on can be told by the tools that were used, not by what stood in the prompt.
+    """Return the index, ranked for a subject."""
+    # Even for a local model the index only counts private entries: the sources of an answer are
+    # tracked by the tools it used, not by what is in the prompt.
     listed = view.unasked.catalogue(subject, budget, estimate_tokens)
     return _part("index", f"# Knowledge index\n\n{listed}" if listed else "")
 
 
-def _share(limit: int, room: int, parts: int = 1) -> int:
-    return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
+def _budget_share(limit: int, room: int, parts: int = 1) -> int:
+    return max(0, min(limit, room // parts)) // _BUDGET_STEP * _BUDGET_STEP
 
 
-def _known_parts(services: Services, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
-    """Who the agent is, bootstrap files, skills, and MEMORY.md."""
+def _fixed_parts(services: Services, shown: _FileReader, frame: _PromptWindow) -> Iterator[Part]:
+    """Yield identity, bootstrap files, skills, and MEMORY.md."""
     limits = services.settings.context
     place = f"Workspace “{clean_line(services.workspace.root.name)}”, on {_platform()}."
     if services.workspace.in_place:
         place += f"\n{_IN_PLACE}"
     if not frame.tools:
-        place += f"\n{_ONLY_TALKS}"
+        place += f"\n{_NO_TOOLS}"
     identity = _part("identity", f"{IDENTITY}\n{place}")
     yield identity
     room = frame.free(limits) - identity.tokens
-    skills = _part("skills", _skills(services, shown, _share(limits.skills_tokens, room, 2), frame))
+    skills = _part(
+        "skills", _skills(services, shown, _budget_share(limits.skills_tokens, room, 2), frame)
+    )
     room -= skills.tokens
-    most = _share(limits.bootstrap_tokens, room, 3)
+    most = _budget_share(limits.bootstrap_tokens, room, 3)
     bootstrap = _part("bootstrap", _bootstrap(services, shown.read, most))
     yield bootstrap
     yield skills
-    memory = _file(shown.read, _MEMORY, _share(limits.memory_tokens, room - bootstrap.tokens, 2))
+    memory = _file(
+        shown.read, _MEMORY, _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
+    )
     yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
 
 
@@ -391,7 +402,7 @@ def _part(name: str, text: str) -> Part:
 
 
 def _file(read: Callable[[str], str], path: str, budget: int) -> str:
-    """A file's text, quoted as it stands, cut at a line with a note on how to get the rest."""
+    """Return a file's text, cut to a budget with a note on how to get the rest."""
     whole = read(path)
     if not whole or budget <= 0:
         return ""
@@ -400,7 +411,7 @@ def _file(read: Callable[[str], str], path: str, budget: int) -> str:
 
 
 def _bootstrap(services: Services, read: Callable[[str], str], budget: int) -> str:
-    """The user's own files about the agent and himself; each may use what the others leave."""
+    """Return the user's files about the agent and themselves, sharing one budget."""
     shown: list[str] = []
     for name in listed(services.workspace, BOOTSTRAP_FILES):
         text = _file(read, name, budget)
@@ -410,11 +421,11 @@ def _bootstrap(services: Services, read: Callable[[str], str], budget: int) -> s
     return "\n\n".join(shown)
 
 
-def _skills(services: Services, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
-    """Always-on skills in full as long as they fit, the others in a line each.
+def _skills(services: Services, shown: _FileReader, budget: int, frame: _PromptWindow) -> str:
+    """Return always-on skills in full while they fit, and a line for each of the others.
 
-    Of a skill that has a brief form a model with a small window is given that. One without tools is
-    given none of kbtui's own, which are about tools, and no others to read.
+    Models with a small window get the brief form of a skill, if any. Models without tools get none
+    of kbtui's own skills, which are about tools, and no list of skills to read.
     """
     full: list[str] = []
     lines: list[str] = []
@@ -423,21 +434,21 @@ def _skills(services: Services, shown: _Shown, budget: int, frame: _PromptWindow
             continue
         body = skill.brief if frame.is_small and skill.brief else skill.body
         if skill.always and (estimate_tokens(body) <= budget or not skill.path):
-            told, among = body, full
+            content, among = body, full
         elif skill.path and frame.tools and estimate_tokens(skill.line) <= budget:
-            told, among = skill.line, lines
+            content, among = skill.line, lines
         else:
             continue
-        budget -= estimate_tokens(told)
-        among.append(told)
+        budget -= estimate_tokens(content)
+        among.append(content)
         shown.paths.append(skill.path)
     if lines:
         full.append("# Further skills\n\n" + "\n".join(lines))
     return "\n\n".join(full)
 
 
-def _as_text(messages: Sequence[Message]) -> str:
-    """A conversation as a person reads it in ``/context``."""
+def _transcript(messages: Sequence[Message]) -> str:
+    """Return a conversation as shown by ``/context``."""
     return "\n\n".join(
         "\n  → ".join(
             [

@@ -1,4 +1,4 @@
-"""The part of a conversation that its prompt no longer holds, in short."""
+"""Summaries of the part of a conversation that no longer fits its prompt."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
 
 _LINE_WIDTH = 160
-_SHORTEST_LINE = 24
+_MIN_LINE_WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """A stretch of a session that the archive holds: its messages' ids, and what it says of them.
+    """A range of a session's messages (first and last id) with its summary from the archive.
 
-    `when` is the time of the content as the archive writes it.
+    `when` is the archive's timestamp of the summary.
     """
 
     messages: tuple[int, int]
@@ -27,12 +27,12 @@ class Condensed:
     when: str = ""
 
     def holds(self, message: SessionMessage) -> bool:
-        """True if it stands for a message."""
+        """Return whether a message is in the range."""
         return self.messages[0] <= message.id <= self.messages[1]
 
 
 def condensed_of(archive: Archive, session: str) -> tuple[Condensed, ...]:
-    """The words of the archive about a session, oldest first."""
+    """Return the archive's summaries of a session, oldest first."""
     return tuple(
         Condensed(entry.messages, entry.content, entry.timestamp)
         for entry in archive.entries()
@@ -43,9 +43,9 @@ def condensed_of(archive: Archive, session: str) -> tuple[Condensed, ...]:
 def earlier_text(
     left: Sequence[SessionMessage], condensed: Sequence[Condensed], budget: int
 ) -> str:
-    """Sum up the messages that left a prompt, within `budget` tokens: as they are `condensed`.
+    """Summarize the messages that no longer fit a prompt, within `budget` tokens.
 
-    Those that aren't yet have a line each. What was said last gets a place first.
+    Messages not `condensed` yet get a line each. The most recent take precedence.
     """
     lines = list(_lines(left, condensed, budget))
     kept: list[str] = []
@@ -66,10 +66,10 @@ def earlier_text(
 def _lines(
     left: Sequence[SessionMessage], condensed: Sequence[Condensed], budget: int
 ) -> Iterator[str]:
-    """What is to be said of them, the newest first."""
+    """Yield the lines of the summary, newest first."""
     spoken = (each for each in left if each.is_said)
     said = [each for each in spoken if not any(stretch.holds(each) for stretch in condensed)]
-    width = max(_SHORTEST_LINE, min(_LINE_WIDTH, 3 * budget // max(1, len(said)) - 12))
+    width = max(_MIN_LINE_WIDTH, min(_LINE_WIDTH, 3 * budget // max(1, len(said)) - 12))
     yield from (f"- {each.role}: {shorten(each.content, width)}" for each in reversed(said))
     for stretch in reversed(condensed):
         if stretch.messages[0] <= left[-1].id and stretch.summary.strip():

@@ -1,8 +1,8 @@
-"""Events that a turn tells whoever watches it: the app, the command line, a test.
+"""The events of a turn, consumed by the app, the command line and tests.
 
-A turn is a stream of these, in this order: `TurnStarted`, then any of the middle ones, then
-exactly one of `TurnFinished` and `TurnFailed`. A cancelled turn ends with `TurnFailed` whose
-`cancelled` is set, and what had been said until then is kept in the session.
+A turn yields `TurnStarted`, then any of the others, then exactly one of `TurnFinished` and
+`TurnFailed`. A cancelled turn ends with a `TurnFailed` with `cancelled` set, and what was said
+until then is kept in the session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 class Citation:
     """The source of ``[n]`` in an answer: lines `first` to `last` (1-based, inclusive).
 
-    `place` is the page, slide, sheet or chapter that they stand on, in a document that has such.
+    `place` is the page, slide, sheet or chapter they are on, in documents that have such.
     """
 
     n: int
@@ -28,15 +28,15 @@ class Citation:
 
 
 EARLIER = "earlier"
-"""The key of the metadata of an answer that has the place of an earlier line."""
+"""The key in an answer's metadata of the place of an earlier line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier line that what was just noted may be about; `Agent.mark_past` strikes it out.
+    """An earlier line that a new note may replace; `Agent.mark_past` strikes it out.
 
-    It stands in `path` on line `first`, and was written `when`; `noted`, `noted_line` and
-    `noted_time` say which line of the journal is the newer one.
+    It is line `first` of `path`, written `when`; `noted`, `noted_line` and `noted_time` are the
+    file, line and time of the newer journal line.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class TurnChange:
-    """A commit that the turn made, with the workspace-relative paths that it touched.
+    """A commit of the turn, with the workspace paths it touched.
 
     `summary` is for people, e.g. ``decisions/2026-11-auth created``.
     """
@@ -62,7 +62,7 @@ class TurnChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The user's message is stored under `message` in `session`; `turn` names the turn."""
+    """The user's message was stored as `message` of `session`; `turn` is the turn's id."""
 
     turn: str
     session: str
@@ -85,14 +85,14 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class RetryStarted:
-    """The model gave no answer and is asked again; `text` says why and when, for people."""
+    """The model gave no answer and is called again; `text` tells the user why and when."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeGiven:
-    """Something about the turn that the user should know; `text` is a sentence."""
+    """A sentence about the turn that the user should know."""
 
     text: str
 
@@ -108,9 +108,9 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool has run; `summary` is one line, `output` what the model is told.
+    """A tool has run; `summary` is one line, `output` is what the model gets.
 
-    `proposal` is the id of what waits in the inbox where the user reviews every change.
+    `proposal` is the id of the change waiting in the inbox, if the tool made one.
     """
 
     call: str
@@ -124,7 +124,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """The consumption of one model call of the turn."""
+    """The token usage and cost of one model call of the turn."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -133,10 +133,10 @@ class UsageReported:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The turn is over; `text` is the last answer, `citations` what its ``[n]`` mean.
+    """The turn is over; `text` is the last answer, `citations` are the sources of its ``[n]``.
 
-    `not_kept` is what the user said that may be worth keeping and isn't kept; `Agent.keep` does.
-    `earlier` is the line that what was kept may be about.
+    `not_kept` is what the user said that wasn't stored but may be worth it (by `Agent.keep`).
+    `earlier` is the line that a stored statement may be about.
     """
 
     text: str
@@ -150,7 +150,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The turn could not be finished; nothing that it had changed is taken back."""
+    """The turn failed; its changes are kept."""
 
     error: str
     hint: str = ""

@@ -1,4 +1,4 @@
-"""Keeps what the user said, as they said it: in the journal, in MEMORY.md, as a decision."""
+"""Storing what the user said verbatim: in the journal, in MEMORY.md, or as a decision."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ DAILY_NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where something is kept now.
+    """Where something was stored.
 
     Attributes:
-        path: The file; `line` of it, from 1.
-        told: A sentence about it, for people.
+        path: The file.
+        line: The line in it, from 1.
+        told: A sentence about it for the user.
         summary: The same in a few words.
-        changes: The commits; none where it was known already.
-        noted: The line of the journal, if it is one.
-        notice: What the user should know beside it; empty where that is nothing.
+        changes: The commits; none if it was known already.
+        noted: The journal line, if it is one.
+        notice: What else the user should know; may be empty.
     """
 
     path: str
@@ -45,7 +46,7 @@ class Kept:
 
 @dataclass(eq=False)
 class Keeping:
-    """Keeps things for one workspace."""
+    """The store of the user's statements in one workspace."""
 
     library: Library
     journal: Journal
@@ -53,15 +54,15 @@ class Keeping:
     now: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
     def keep(self, reading: Reading, origin: Origin) -> Kept:
-        """Keep what a message says where it belongs; raises as `committed`."""
+        """Store what a message says where it belongs; raises as `committed`."""
         if reading.kind == "remember":
-            return self._remembered(reading.text, origin)
+            return self._remember(reading.text, origin)
         if reading.kind == "decision" and not self.library.same_name("decision", reading.title):
-            return self._decided(reading, origin)
+            return self._add_decision(reading, origin)
         return self.note(reading.text, origin, task=reading.kind == "task")
 
     def note(self, text: str, origin: Origin, *, task: bool = False) -> Kept:
-        """Keep a text in the journal; raises as `Journal.keep`."""
+        """Store a text in the journal; raises as `Journal.keep`."""
         now = self.now()
         notice = DAILY_NOTES if self.journal.may_be_asked_about(now.date()) else ""
         noted = self.journal.keep(text, now, origin, task=task)
@@ -70,10 +71,10 @@ class Keeping:
             return Kept(noted.path, noted.line, told, f"known since {noted.time}", noted=noted)
         what = "a task" if task else "noted"
         told = "Noted as a task." if task else "Noted."
-        changes = _change(noted.commit, f"{what} {noted.time}")
+        changes = _turn_changes(noted.commit, f"{what} {noted.time}")
         return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted, notice)
 
-    def _remembered(self, text: str, origin: Origin) -> Kept:
+    def _remember(self, text: str, origin: Origin) -> Kept:
         done = self.remembering.remember(text, origin)
         path = "memory/MEMORY.md"
         if done.commit is None:
@@ -81,7 +82,7 @@ class Keeping:
         changes = (TurnChange(done.commit, (path,), "remembered"),)
         return Kept(path, done.line, "Remembered, for every conversation.", "remembered", changes)
 
-    def _decided(self, reading: Reading, origin: Origin) -> Kept:
+    def _add_decision(self, reading: Reading, origin: Origin) -> Kept:
         day = self.now().date()
         text = absolute_dates(reading.text, day, verbatim=True)
         made = self.library.create(
@@ -93,10 +94,10 @@ class Keeping:
             sections={"Decision": text},
         )
         told = f"Kept as a decision: [[{short_name(made.path)}|{reading.title}]]."
-        return Kept(made.path, 1, told, f"{reading.title} created", _change(made.commit))
+        return Kept(made.path, 1, told, f"{reading.title} created", _turn_changes(made.commit))
 
 
-def _change(commit: Commit | None, summary: str = "") -> tuple[TurnChange, ...]:
+def _turn_changes(commit: Commit | None, summary: str = "") -> tuple[TurnChange, ...]:
     if commit is None:
         return ()
     paths = tuple(each.path for each in commit.paths)

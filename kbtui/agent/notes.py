@@ -1,4 +1,4 @@
-"""The notes of the last days as a prompt has them: what holds, and what nothing else in it says."""
+"""The notes of the last days for a prompt, without what is obsolete or said elsewhere in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kbtui.workspace.layout import Workspace
 
 @dataclass(frozen=True, slots=True)
 class NotesFile:
-    """A file of notes: its path, what is shown of it, and when it was last written."""
+    """A file of notes: its path, the text shown, and its modification time."""
 
     path: str
     text: str
@@ -24,7 +24,7 @@ class NotesFile:
 
 
 def written_at(workspace: Workspace, path: str) -> float:
-    """When a file was last written, in seconds since 1970; 0: it isn't there."""
+    """Return the modification time of a file as Unix time; 0 if it doesn't exist."""
     try:
         return workspace.place(path).stat().st_mtime
     except OSError:
@@ -32,7 +32,7 @@ def written_at(workspace: Workspace, path: str) -> float:
 
 
 def noted_days(workspace: Workspace) -> frozenset[str]:
-    """The files that lie where the days' notes do, by path: most days have none."""
+    """Return the paths of files in the folder of daily notes, as most days have none."""
     try:
         return frozenset(f"memory/{each.name}" for each in workspace.memory.iterdir())
     except OSError:
@@ -42,10 +42,7 @@ def noted_days(workspace: Workspace) -> frozenset[str]:
 def daily_notes(
     workspace: Workspace, texts: Mapping[str, str], known: Known, budget: int
 ) -> Iterator[NotesFile]:
-    """What nothing `known` says of some files of notes by path, in that order as long as it fits.
-
-    What is struck out is left out as well.
-    """
+    """Yield notes files, in order while they fit `budget`, without `known` and struck out lines."""
     for path, whole in texts.items():
         when = written_at(workspace, path)
         text = known.without(without_struck(whole), when).strip()
@@ -57,18 +54,18 @@ def daily_notes(
 
 
 def cut_note(path: str) -> str:
-    """Say how to get the rest of a file."""
+    """Return a note on how to get the rest of a file."""
     return f"(cut: read {path} shows all of it)"
 
 
 def notes_text(notes: Iterable[NotesFile], heard: Sequence[SessionMessage] = ()) -> str:
-    """Notes as they are shown, without what was `heard` before they were written.
+    """Return the text of notes, without what was `heard` before they were written.
 
-    What is said later changes nothing about them: they stand where a prompt is cached.
+    Later messages don't affect them, as they are in the cached part of a prompt.
     """
     shown = []
     for note in notes:
         before = (each.content for each in heard if each.time.timestamp() <= note.when)
-        if text := Known().and_whole(before).without(note.text, note.when).strip():
+        if text := Known().with_texts(before).without(note.text, note.when).strip():
             shown.append(f"# Notes of {PurePosixPath(note.path).stem}\n\n{quoted(text)}")
     return "\n\n".join(shown)

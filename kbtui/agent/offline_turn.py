@@ -1,7 +1,7 @@
-"""A turn without a model: what is stated is kept as it was typed, what is asked is quoted.
+"""A turn without a model: statements are stored as typed, questions answered by quotes.
 
-The same events, session log and commits as a turn with a model; `kbtui.offline` tells what a
-message is and which lines answer.
+It has the same events, session log and commits as a turn with a model; `kbtui.offline` classifies
+the message and chooses the lines that answer it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEARCH = "search"
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
 _PATH_LINK = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)\]\]")
-_PIECE = re.compile(r"(?:\[\[[^\]\n]*\]\]|\S)+\s*|\s+")
+_STREAM_PIECE = re.compile(r"(?:\[\[[^\]\n]*\]\]|\S)+\s*|\s+")
 _REPLIES: dict[Kind, str] = {
     "greeting": "Hello. Ask about your notes, or tell me what to keep.",
     "thanks": "You're welcome.",
@@ -52,57 +52,57 @@ _TIERS: dict[Tier, str] = {
     "none": "I don't know: nothing near that in your notes.",
 }
 _Done = TypeVar("_Done")
-_SPOKEN = {"user": "you said", "assistant": "you were told"}
+_SPEAKER_LABELS = {"user": "you said", "assistant": "you were told"}
 
 
 @dataclass(slots=True)
 class OfflineTurn(Turn):
-    """A turn that no model answers.
+    """A turn without a model.
 
     Attributes:
-        text: The message as it was typed, secrets and all.
-        keeping: Keeps it; None where nothing can be written.
+        text: The message as typed, including secrets.
+        keeping: The store for it; None if nothing can be written.
     """
 
     text: str = ""
     keeping: Keeping | None = None
 
     async def _ask_until_answered(self) -> None:
-        """Say what came of the message, and store it."""
+        """Handle the message, emit the answer and store it."""
         reading = await in_thread(partial(read_message, self.text))
         before = [each for each in self.session.messages if each.id < self.said.id]
-        parts = await self._parts(reading, before)
+        parts = await self._paragraphs(reading, before)
         answered = "\n\n".join(parts)
-        for piece in _PIECE.findall(answered):
+        for piece in _STREAM_PIECE.findall(answered):
             self._emit(TextDelta(piece))
             self._partial.append(piece)
         usage = Usage(estimate_tokens(self.text), estimate_tokens(answered), 0.0)
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
 
-    async def _parts(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
-        """What is said to a message, paragraph by paragraph."""
+    async def _paragraphs(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
+        """Return the paragraphs of the answer to a message."""
         match reading.kind:
             case "secret":
                 return [f"That holds a secret ({reading.secret}): {_MASKED}"]
             case "statement" | "task" | "decision" | "remember":
-                return await self._kept(_with_question(reading, before))
+                return await self._keep_statement(_with_question(reading, before))
             case "question":
-                return await self._asked(reading)
+                return await self._answer_question(reading)
             case "forget":
                 return [*await self._answer(reading.text), _FORGET]
             case kind:
                 self.not_kept = self.text if kind in ("paste", "work") else ""
                 return [_REPLIES[kind]]
 
-    async def _kept(self, reading: Reading) -> list[str]:
+    async def _keep_statement(self, reading: Reading) -> list[str]:
         if self.keeping is None:
             return ["Nothing can be kept here."]
         answered = await self._answer(reading.question) if reading.question else []
         keep = partial(self._keep, self.keeping, reading)
         return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
 
-    async def _asked(self, reading: Reading) -> list[str]:
+    async def _answer_question(self, reading: Reading) -> list[str]:
         parts = await self._answer(reading.question)
         is_long = len(reading.text.split()) > _SHORT_ANSWER
         if not reading.surely and (is_long or parts[0] != _TIERS["sure"]):
@@ -112,13 +112,13 @@ class OfflineTurn(Turn):
     async def _step(
         self, name: str, arguments: dict[str, str], work: Callable[[ToolCall], _Done]
     ) -> _Done:
-        """Do something as a step that is stored and told like a tool's."""
+        """Run `work` as a step that is reported like a tool call."""
         call = ToolCall(f"{self.id}-{name}", name, json.dumps(arguments, ensure_ascii=False))
         self._emit(ToolStarted(call.id, name, arguments))
         return await in_thread(partial(work, call))
 
     def _keep(self, keeping: Keeping, reading: Reading, call: ToolCall) -> str:
-        """Keep a statement, and look for the earlier line that it may be about."""
+        """Store a statement, and find the earlier line that it may be about."""
         try:
             near = Quoting(self.context).nearest(reading.text)
             kept = keeping.keep(reading, self.context.origin)
@@ -136,7 +136,7 @@ class OfflineTurn(Turn):
         return kept.told
 
     async def _answer(self, question: str) -> list[str]:
-        """The lines that answer, each with its number and when it was written."""
+        """Return the answer's lead-in and quoted lines, each with its number and date."""
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
         return [_TIERS[found.tier], *map(self._quoted, found.lines)]
 
@@ -158,19 +158,19 @@ class OfflineTurn(Turn):
         source = self.context.sources.add(
             line.path, max(1, line.number), line.shown, line.title, places
         )
-        said = _said_on(line, self.context.now().date())
-        facts = " · ".join(filter(None, (_SPOKEN.get(line.told), said)))
-        shown = _PATH_LINK.sub(self._titled, line.shown)
+        said = _day_label(line, self.context.now().date())
+        facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.told), said)))
+        shown = _PATH_LINK.sub(self._with_title, line.shown)
         return f"> {shown} [{source.n}]" + (f" · *{facts}*" if facts else "")
 
-    def _titled(self, link: re.Match[str]) -> str:
-        """A link that says only a path, with the title of its note."""
+    def _with_title(self, link: re.Match[str]) -> str:
+        """Return a path-only link labelled with its note's title."""
         info = self.context.view.library.info(f"{ENTRIES}{link[1].removesuffix('.md')}.md")
         return f"[[{link[1]}|{info.title}]]" if info is not None else link[0]
 
 
 def _open_question(before: Sequence[SessionMessage]) -> str:
-    """The question just asked that no line answered; empty where there is none."""
+    """Return the question of the last turn if no line answered it, else ""."""
     if not before or not before[-1].content.startswith(_TIERS["none"]):
         return ""
     asked = next((each.content for each in reversed(before) if each.role == "user"), "")
@@ -182,8 +182,8 @@ def _is_short_answer(text: str) -> bool:
     return len(text.split()) <= _SHORT_ANSWER and not asks(text) and not is_talk
 
 
-def _said_on(line: Candidate, today: date) -> str:
-    """The day of a line, as people say it."""
+def _day_label(line: Candidate, today: date) -> str:
+    """Return the day of a line for people, such as "yesterday"."""
     try:
         day = date.fromisoformat(line.when[:10])
     except ValueError:
@@ -195,7 +195,7 @@ def _said_on(line: Candidate, today: date) -> str:
 
 
 def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Reading:
-    """A short answer with the question that it answers, as it says nothing by itself."""
+    """Prefix a short answer with the open question, as it says nothing by itself."""
     asked = _open_question(before) if reading.kind == "statement" else ""
     if asked and _is_short_answer(reading.text):
         return Reading("statement", f"{asked} {reading.text}")

@@ -1,4 +1,4 @@
-"""Finds the lines that answer a question, and the line that a new statement may be about."""
+"""Finding the lines that answer a question, and the line a new statement may be about."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ MEMORY = "memory/MEMORY.md"
 _SCOPE = ("knowledge", "memory", "docs", "sessions")
 _HITS = 20
 _NEAREST_HITS = 8
-_LONGEST_QUERY = 500
-_LONGEST_LINE = 700
-_LONGEST_PARAGRAPH = 320
-_MOST_LED_TO = 4
-# What memory says a second time: the archive of conversations, and the notes of sessions.
-_SECOND_HAND = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
+_MAX_QUERY = 500
+_MAX_LINE = 700
+_MAX_PARAGRAPH = 320
+_MAX_LIST_ITEMS = 4
+# Files that repeat what is said elsewhere: the archive of conversations, and session notes.
+_DERIVED_FILES = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
 
 
 class Quoting:
-    """Looks for lines in the workspace of one turn."""
+    """A finder of lines in the workspace, as seen by one turn."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
 
     def answer(self, question: str) -> QuotedAnswer:
-        """The lines that answer a question: of the journal, entries, documents, conversations.
+        """Return the lines that answer a question, from notes, documents and conversations.
 
         Raises:
             KbtuiError: the index can't be read.
@@ -52,9 +52,9 @@ class Quoting:
         return choose(question, self._candidates(found.hits))
 
     def about(self, message: str) -> tuple[Candidate, ...]:
-        """The lines that a message is about, the best first; none of its own conversation.
+        """Return the lines that a message is about, best first, from other conversations and notes.
 
-        Nor is one private: what an answer drew on is told by the tools that were used.
+        Private ones are excluded, as the sources of an answer are tracked by its tools.
 
         Raises:
             KbtuiError: the index can't be read.
@@ -62,7 +62,7 @@ class Quoting:
         context = self._context
         if not telling_terms(message):
             return ()
-        # A message to a model on this machine may hold what it has read there.
+        # A message to a model on this machine may repeat private text.
         found = self._search(context.view.unasked, message, typed=False)
         hits = tuple(
             hit for hit in found.hits if hit.is_relevant and hit.session != context.session
@@ -72,7 +72,7 @@ class Quoting:
     def _search(self, view: View, question: str, *, typed: bool) -> SearchResult:
         context = self._context
         return view.search.search(
-            self._about_me(question)[:_LONGEST_QUERY],
+            self._without_own_name(question)[:_MAX_QUERY],
             ",".join((*_SCOPE, *context.settings.search.roots)),
             _HITS,
             statements_only=True,
@@ -82,19 +82,19 @@ class Quoting:
         )
 
     def _newest(self) -> list[Candidate]:
-        """What every conversation is to know, then what was stated last."""
+        """Return the lines of MEMORY.md, then the latest journal lines."""
         view = self._context.view
         days = [path for path in view.files("memory") if day_of(path) is not None]
         found: list[Candidate] = []
         for path in (MEMORY, *reversed(days)):
             with suppress(KbtuiError):
-                found += _told_in(path, view.text(path))
+                found += _lines_in_memory(path, view.text(path))
             if len(found) >= MOST_SHOWN:
                 break
         return found[:MOST_SHOWN]
 
-    def _about_me(self, question: str) -> str:
-        """A question without the user's own name: of themselves people write *I*."""
+    def _without_own_name(self, question: str) -> str:
+        """Remove the user's own name from a question, as people write *I* of themselves."""
         with suppress(KbtuiError):
             for line in lines_of(self._context.view.text("USER.md")):
                 named = begins(line.text, of_all("named")) or ""
@@ -104,27 +104,31 @@ class Quoting:
         return question
 
     def nearest(self, statement: str) -> Candidate | None:
-        """The earlier line that a statement is most likely about; None where none surely is.
+        """Return the earlier line that a statement is most likely about, or None if unsure.
 
         Raises:
             KbtuiError: the index can't be read.
         """
         found = self._context.view.unasked.search.search(
-            statement[:_LONGEST_QUERY], "knowledge,memory", _NEAREST_HITS, typed=True
+            statement[:_MAX_QUERY], "knowledge,memory", _NEAREST_HITS, typed=True
         )
-        return nearest(statement, self._candidates(found.hits, leading=False))
+        return nearest(statement, self._candidates(found.hits, with_lists=False))
 
-    def _candidates(self, hits: tuple[Hit, ...], *, leading: bool = True) -> list[Candidate]:
-        """The lines of hits; with `leading` one that leads to a list has items of it behind it."""
+    def _candidates(self, hits: tuple[Hit, ...], *, with_lists: bool = True) -> list[Candidate]:
+        """Return the lines of hits; `with_lists` appends list items to their lead-in line."""
         found: dict[tuple[str, int, str], Candidate] = {}
-        first_hand = (hit for hit in hits if not _SECOND_HAND.fullmatch(hit.path))
-        for hit in sorted(first_hand, key=lambda each: each.path.startswith("sessions/")):
-            for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
+        originals = (hit for hit in hits if not _DERIVED_FILES.fullmatch(hit.path))
+        for hit in sorted(originals, key=lambda each: each.path.startswith("sessions/")):
+            for each in (
+                self._from_session(hit)
+                if hit.session
+                else self._from_file(hit, with_lists=with_lists)
+            ):
                 found.setdefault((each.path, each.number, each.text), each)
-        return _once(found.values())
+        return _without_kept(found.values())
 
-    def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
-        """The lines of a note or a document."""
+    def _from_file(self, hit: Hit, *, with_lists: bool) -> Iterator[Candidate]:
+        """Yield the lines of a note or document."""
         is_made = self._context.view.is_document(hit.path)
         day = day_of(hit.path)
         said = lines_of(hit.text, hit.lines[0], headings=is_made)
@@ -135,41 +139,41 @@ class Quoting:
         for number, line in enumerate(lines):
             yield replace(
                 _candidate(hit, line.text, line.first),
-                text=_with_what_follows(line, lines[number + 1 :]) if leading else line.text,
+                text=_with_list_items(line, lines[number + 1 :]) if with_lists else line.text,
                 title=hit.title if is_made else _title(hit, line),
                 when=f"{day or hit.updated or ''} {line.time}".strip(),
                 place=hit.heading if is_made else "",
                 time=line.time,
-                whole=_paragraph(paragraphs[line.block]) if leading else "",
+                whole=_paragraph(paragraphs[line.block]) if with_lists else "",
             )
 
-    def _spoken(self, hit: Hit) -> Iterator[Candidate]:
-        """What the user said, and what an imported assistant told them."""
-        if hit.messages is None or not _is_told(hit):
+    def _from_session(self, hit: Hit) -> Iterator[Candidate]:
+        """Yield what the user said, and what an imported assistant answered."""
+        if hit.messages is None or not _is_statement(hit):
             return
         texts = [each.text for each in lines_of(hit.text)]
         whole = " ".join(texts)
-        is_one = hit.speaker == "user" and len(whole) <= _LONGEST_LINE and not asks(whole)
+        is_one = hit.speaker == "user" and len(whole) <= _MAX_LINE and not asks(whole)
         for text in [whole] if is_one else texts:
-            if len(text) <= _LONGEST_LINE:
+            if len(text) <= _MAX_LINE:
                 yield _candidate(hit, text, hit.messages[0])
 
 
-def _once(found: Iterable[Candidate]) -> list[Candidate]:
-    """Lines without what was kept as well, perhaps said behind an order to keep it."""
+def _without_kept(found: Iterable[Candidate]) -> list[Candidate]:
+    """Drop messages that were stored as notes, perhaps after a "remember" phrase."""
     said = {each: fold(without_dates(each.text)) for each in found}
     kept = tuple({text for each, text in said.items() if not each.told and text})
     return [each for each, text in said.items() if not (each.told and text.endswith(kept))]
 
 
-def _is_told(hit: Hit) -> bool:
-    """True for what the user said, or the assistant of another program."""
+def _is_statement(hit: Hit) -> bool:
+    """Return whether a hit was said by the user or by an imported assistant."""
     by_other = hit.speaker == "assistant" and is_imported(hit.session or "")
     return hit.path.startswith("sessions/") and (hit.speaker == "user" or by_other)
 
 
-def _told_in(path: str, text: str) -> Iterator[Candidate]:
-    """What MEMORY.md or the note of a day says, the newest first; of a note only its journal."""
+def _lines_in_memory(path: str, text: str) -> Iterator[Candidate]:
+    """Yield the lines of MEMORY.md, or the journal lines of a daily note, newest first."""
     day = str(day_of(path) or "")
     for line in reversed([*lines_of(text)]):
         if line.time or not day:
@@ -192,26 +196,26 @@ def _candidate(hit: Hit, text: str, number: int) -> Candidate:
 
 
 def _pieces(line: TextLine) -> Iterator[TextLine]:
-    """A line, or the sentences of a long one."""
-    if len(line.text) <= _LONGEST_LINE:
+    """Yield a line, or the sentences of a long one."""
+    if len(line.text) <= _MAX_LINE:
         yield line
         return
     for sentence in lines_of(line.text):
-        yield replace(line, text=shorten(sentence.text, _LONGEST_LINE))
+        yield replace(line, text=shorten(sentence.text, _MAX_LINE))
 
 
 def _paragraph(sentences: Sequence[str]) -> str:
-    """Several sentences as one text, unless that is long."""
+    """Join several sentences; empty if there is only one, or the text is long."""
     whole = " ".join(sentences)
-    return whole if len(sentences) > 1 and len(whole) <= _LONGEST_PARAGRAPH else ""
+    return whole if len(sentences) > 1 and len(whole) <= _MAX_PARAGRAPH else ""
 
 
-def _with_what_follows(line: TextLine, after: Sequence[TextLine]) -> str:
-    """A line; one that only leads to a list with the first items of it."""
+def _with_list_items(line: TextLine, after: Sequence[TextLine]) -> str:
+    """Return a line, with the first list items if it ends in a colon."""
     if not line.text.endswith(":"):
         return line.text
-    items = takewhile(lambda each: each.item, after[:_MOST_LED_TO])
-    return " · ".join([line.text, *(each.text for each in items)])[:_LONGEST_LINE]
+    items = takewhile(lambda each: each.item, after[:_MAX_LIST_ITEMS])
+    return " · ".join([line.text, *(each.text for each in items)])[:_MAX_LINE]
 
 
 def _title(hit: Hit, line: TextLine) -> str:

@@ -1,7 +1,7 @@
-"""Recall without being asked: what is known about a message, found while its turn begins.
+"""Unprompted recall: a search for what is known about a message, run while its turn starts.
 
-It is looked for beside all else that a turn begins with. What isn't found in time, or can't be
-looked for, is left to the model's own search: no turn waits for an index, or fails with it.
+The search runs concurrently with the rest of the start. If it isn't done in time, or fails, the
+model can still search by itself: no turn waits for an index, or fails because of it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kbtui.text import clean_line, fold
 
 log = logging.getLogger(__name__)
 WAIT_SECONDS = 0.3
-_ENDING_SECONDS = 2.0
+_END_WAIT_SECONDS = 2.0
 _LEAD = "# Found for this message\n\n"
 
 
 class Recall:
-    """Looks for what one message is about, from `begin` to `end`."""
+    """A background search for what one message is about, from `begin` to `end`."""
 
     def __init__(self) -> None:
         self._context: ToolContext | None = None
@@ -32,23 +32,23 @@ class Recall:
         self._thread: threading.Thread | None = None
 
     def begin(self, context: ToolContext, message: str) -> None:
-        """Look for what a message is about; returns at once."""
+        """Start the search in a thread."""
         self._context = context
         self._thread = threading.Thread(
-            target=self._look, args=(context, message), name="recall", daemon=True
+            target=self._search, args=(context, message), name="recall", daemon=True
         )
         self._thread.start()
 
-    def _look(self, context: ToolContext, message: str) -> None:
+    def _search(self, context: ToolContext, message: str) -> None:
         try:
             self._found = Quoting(context).about(message)
         except Exception as error:  # noqa: BLE001 - a damaged index raises what its engines do
             log.info("nothing is recalled: %s: %s", type(error).__name__, error)
 
     def text(self, shown: str, budget: int) -> str:
-        """What was found by now, numbered for citing, but what is `shown`; "" where nothing was.
+        """Return what was found, numbered for citation, except lines in `shown`; may be empty.
 
-        It is at most `budget` tokens long.
+        Waits at most `WAIT_SECONDS`; the text has at most `budget` tokens.
         """
         if self._context is None or self._thread is None:
             return ""
@@ -71,6 +71,6 @@ class Recall:
             yield f"{named} {clean_line(line.title)}: {clean_line(line.text)}"
 
     def end(self) -> None:
-        """Wait for a while until nobody looks any more, before the index may be closed."""
+        """Wait briefly for the search to end, so that the index may be closed."""
         if self._thread is not None:
-            self._thread.join(_ENDING_SECONDS)
+            self._thread.join(_END_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Asks once more where a model turns out to hold less than was thought, or to take no tools."""
+"""Retries with a smaller prompt or without tools, if the model turns out to need that."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
     from kbtui.models.port import ToolSpec
 
-_LEAST_WINDOW = 1_024
+_MIN_WINDOW = 1_024
 
 
 class RefittedModel(DelegatingModel):
-    """The model of one turn, which puts the prompt together again when it has to.
+    """The model of one turn, which reassembles the prompt after certain errors.
 
-    The first refusal that names a limit is answered by the prompt for a window of that size, one of
-    tools by a prompt without; from then on the turn goes on from there. Tokens are estimated: where
-    the refusal says how long the prompt was, the window counts for as much less as the estimate was
-    wrong.
+    After the first error that names a context window the prompt is reassembled for that size, and
+    after one about tools without tools; the turn continues with that. Tokens are estimates: if the
+    error says how long the prompt was, the window is reduced by the error of the estimate.
     """
 
     def __init__(
@@ -42,13 +41,13 @@ class RefittedModel(DelegatingModel):
         assembled: Callable[[ChatModel], AssembledPrompt],
         toolbox: Toolbox,
     ) -> None:
-        """Stand for `model`; `assembled` puts the turn's `prompt` together again."""
+        """Wrap `model`; `assembled` returns the turn's `prompt` reassembled."""
         super().__init__(model)
         self._length = len(prompt.messages)
         self._assembled = assembled
         self._toolbox = toolbox
         self._window: int | None = None
-        self._again: AssembledPrompt | None = None
+        self._reassembled: AssembledPrompt | None = None
 
     @property
     def context_window(self) -> int:
@@ -59,10 +58,10 @@ class RefittedModel(DelegatingModel):
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
-        """See `ChatModel`; a prompt that is too long is told as a retry, once in a turn."""
+        """See `ChatModel`; a retry for a too long prompt is reported once per turn."""
         while True:
             begun = False
-            asked = self._behind_prompt(messages)
+            asked = self._with_current_prompt(messages)
             try:
                 async for event in self._model.stream(
                     asked if tools else without_tools(asked), tools
@@ -73,36 +72,36 @@ class RefittedModel(DelegatingModel):
                 if begun or not tools:
                     raise
                 tools = ()
-                told: ReplyEvent = ReplyNotice(f"{self.name} takes no tools: it can only talk.")
+                notice: ReplyEvent = ReplyNotice(f"{self.name} takes no tools: it can only talk.")
             except ModelWindowError as error:
                 if begun or error.window is None or self._window is not None:
                     raise
-                self._window = self._left_by(error, asked)
-                told = ReplyRetry(error.message, 1, 1, 0.0)
+                self._window = self._usable_window(error, asked)
+                notice = ReplyRetry(error.message, 1, 1, 0.0)
             else:
                 return
-            yield told
-            self._again = await in_thread(lambda: self._assembled(self))
+            yield notice
+            self._reassembled = await in_thread(lambda: self._assembled(self))
             tools = self._toolbox.specs_for(self.context_window) if tools else ()
 
-    def _behind_prompt(self, messages: Sequence[Message]) -> list[Message]:
-        """A turn's messages, behind the prompt that was put together again once there is one."""
-        if self._again is None:
+    def _with_current_prompt(self, messages: Sequence[Message]) -> list[Message]:
+        """Return a turn's messages, after the reassembled prompt if there is one."""
+        if self._reassembled is None:
             return list(messages)
-        whole = [*self._again.messages, *messages[self._length :]]
+        whole = [*self._reassembled.messages, *messages[self._length :]]
         return fitting(whole, self.context_window)
 
-    def _left_by(self, error: ModelWindowError, asked: Sequence[Message]) -> int:
-        """The window, as far as it can be filled by estimate."""
+    def _usable_window(self, error: ModelWindowError, asked: Sequence[Message]) -> int:
+        """Return the window in estimated tokens."""
         window = self._model.context_window
         estimated = prompt_tokens(asked)
         if error.prompt and error.prompt > estimated:
             window = window * estimated // error.prompt
-        return max(_LEAST_WINDOW, window)
+        return max(_MIN_WINDOW, window)
 
 
 def without_tools(messages: Sequence[Message]) -> list[Message]:
-    """A prompt without calls and their results; who speaks alternates, as some templates demand."""
+    """Return a prompt without tool calls and results, with alternating roles."""
     plain: list[Message] = []
     for message in messages:
         if message.role == "tool" or not (message.content or message.pictures):

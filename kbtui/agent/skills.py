@@ -1,7 +1,7 @@
-"""Skills: how-to documents that teach the agent, one folder each with a SKILL.md.
+"""Skills: how-to documents for the agent, one folder each with a SKILL.md.
 
-A skill marked ``always: true`` is in every prompt in full; of the others the prompt has one line,
-and the agent reads them when it needs them.
+A skill marked ``always: true`` is in every prompt in full; the others have one line in it, and the
+agent reads them when it needs them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 class Skill:
     """A how-to document.
 
-    `path` is where ``read`` finds it; "" for one that ships with kbtui, which is always shown
-    in full. `body` is its text below the frontmatter, `brief` the same for models with a small
-    window; empty: there is none.
+    `path` is where ``read`` finds it; "" if it ships with kbtui, in which case it is always shown
+    in full. `body` is its text below the frontmatter, `brief` a shorter one for models with a small
+    window, if any.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Skill:
 
 
 def load_skills(layout: Layout, view: View) -> list[Skill]:
-    """All skills of a workspace, and those that ship with kbtui unless it has its own of the name.
+    """Return the skills of a workspace, and those shipped with kbtui that it doesn't override.
 
-    What can't be read, or isn't to be seen, is left out.
+    Unreadable and hidden ones are omitted.
     """
     own = {skill.name: skill for name in _folders(layout) if (skill := _read(view, name))}
     shipped = [_parsed(name, "", shipped_skill(name)) for name in SKILLS if name not in own]

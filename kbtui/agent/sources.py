@@ -1,4 +1,4 @@
-"""Sources: all that the tools of one turn showed the model, numbered, for an answer to cite."""
+"""Sources: what the tools of one turn showed the model, numbered for citation."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kbtui.text import clean_line
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]\n]*)\]\]")
-_SHORTEST_QUOTE = 16
-_NOT_SAID = ("#", "title:", "summary:", "description:", "aliases:")
+_MIN_QUOTE = 16
+_NOT_QUOTED = ("#", "title:", "summary:", "description:", "aliases:")
 _MARKUP = re.compile(r"^[\s>#*+-]+|[*_`\"“”]+")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines that a tool showed; `text` is what stands in them.
+    """Lines that a tool showed; `text` is their content.
 
-    `places` are the pages or whatever holds them, each with the line from which on it does.
+    `places` are the pages, slides or sheets of a document, each with its first line.
     """
 
     n: int
@@ -36,7 +36,7 @@ class SourceLines:
 
 
 class Sources:
-    """The numbered sources of one turn; `added` are the paths of all, in turn, known ones again."""
+    """The numbered sources of one turn; `added` has the path of every `add`, in order."""
 
     def __init__(self) -> None:
         self._sources: list[SourceLines] = []
@@ -44,7 +44,7 @@ class Sources:
 
     @property
     def shown(self) -> tuple[SourceLines, ...]:
-        """All of them, in order."""
+        """All sources in order."""
         return tuple(self._sources)
 
     def add(
@@ -55,7 +55,7 @@ class Sources:
         title: str = "",
         places: tuple[tuple[int, str], ...] = (),
     ) -> SourceLines:
-        """Number lines of a file; the same lines keep the number that they have."""
+        """Number lines of a file; known lines keep their number."""
         self.added.append(path)
         last = first + len(text_lines(text)) - 1
         for known in self._sources:
@@ -66,7 +66,7 @@ class Sources:
         return source
 
     def cited_in(self, answer: str) -> tuple[Citation, ...]:
-        """The sources that an answer refers to by ``[n]``, each at the lines it quotes."""
+        """Return the sources an answer cites as ``[n]``, narrowed to the lines it quotes."""
         prose = _CODE.sub("", answer)
         numbers = {
             int(number)
@@ -84,27 +84,27 @@ def _citation(source: SourceLines, answer: str) -> Citation:
 
 
 def _quoted_lines(source: SourceLines, answer: str) -> Iterator[int]:
-    """The lines that the answer quotes word for word; a heading is named rather than quoted."""
-    told = _plain(answer)
+    """Yield the lines the answer quotes verbatim; headings and frontmatter don't count."""
+    answer_text = _without_markup(answer)
     for number, line in enumerate(text_lines(source.text), source.first):
-        plain = _plain(line)
-        if len(plain) >= _SHORTEST_QUOTE and plain in told and not line.startswith(_NOT_SAID):
+        plain = _without_markup(line)
+        if len(plain) >= _MIN_QUOTE and plain in answer_text and not line.startswith(_NOT_QUOTED):
             yield number
 
 
-def _plain(text: str) -> str:
-    """A text without the marks that quoting and Markdown put around words."""
+def _without_markup(text: str) -> str:
+    """Return a text without quotation marks and Markdown markup."""
     lines = (_MARKUP.sub("", _WIKI.sub(r"\1", line)) for line in text.splitlines())
     return clean_line(" ".join(lines))
 
 
 def text_lines(text: str) -> list[str]:
-    """The lines of a text as editors count them; at least one."""
+    """Return the lines of a text as editors count them; at least one."""
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def heading(source: SourceLines, note: str = "") -> str:
-    """The line above quoted text: ``[1] knowledge/people/alice.md (lines 3-7)``."""
+    """Return the line above quoted text: ``[1] knowledge/people/alice.md (lines 3-7)``."""
     extra = f", {note}" if note else ""
     place = place_at(source.places, source.first)
     lines = f"{f'{place}, ' if place else ''}lines {source.first}-{source.last}"
@@ -112,9 +112,9 @@ def heading(source: SourceLines, note: str = "") -> str:
 
 
 def quoted(text: str) -> str:
-    """Wrap text from a file so that nothing in it can pass for anything else.
+    """Wrap text from a file in delimiters that it can't forge.
 
-    The mark is made of the text itself, which can't contain its own hash.
+    The delimiters contain a hash of the text, which can't contain its own hash.
     """
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"<data {mark}>\n{text}\n</data {mark}>"

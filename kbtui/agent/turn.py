@@ -1,8 +1,8 @@
-"""One turn of conversation: the model answers, asks for tools, and answers again.
+"""One turn of conversation: the model answers, calls tools, and answers again.
 
 Everything is stored as it happens: the user's message before the model sees it, each answer before
-its tools run, each result before the model is told. So whatever breaks the turn, the session is
-whole and can go on.
+its tools run, each result before the model gets it. So whatever interrupts the turn, the session is
+consistent and can continue.
 """
 
 from __future__ import annotations
@@ -51,36 +51,35 @@ from kbtui.models.port import (
     prompt_tokens,
 )
 from kbtui.offline.language import begins, holds, of_all
-from kbtui.sessions import MARKS
+from kbtui.sessions import MARKS, TAINT
+from kbtui.sessions.store import Session, SessionMessage
 
 if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
-from kbtui.sessions import TAINT
-from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"
 _TOOLS_TOKENS = 3_000
-_ANSWER_SHARE = 5
-_MOST_MARKS = 3
-_ECHO_CHARACTERS = 200
+_ANSWER_FRACTION = 5
+_MAX_MARKS = 3
+_ECHO_LENGTH = 200
 NOTHING_WRITTEN = "*Nothing was written.*"
 _NOTES = ("knowledge/", "memory/")
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn that is running.
+    """A running turn.
 
     Attributes:
-        said: The user's message as it was stored.
-        prompt: What the model is given first.
-        steps: How many times the model may be asked.
-        log_prompts: Whether prompts and answers go into the log.
+        said: The user's message as stored.
+        prompt: The initial prompt.
+        steps: The maximum number of model calls.
+        log_prompts: Whether prompts and answers are logged.
         writes: Whether anything can be written in this turn.
-        not_kept: What the user said that isn't kept, and may be worth it.
-        earlier: The line that what was kept may be about.
+        not_kept: What the user said that wasn't stored but may be worth it.
+        earlier: The earlier line that a stored statement may be about.
     """
 
     id: str
@@ -105,12 +104,12 @@ class Turn:
     _work: asyncio.Task[None] | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Yield what happens, from `TurnStarted` to `TurnFinished` or `TurnFailed`.
+        """Yield the turn's events, from `TurnStarted` to `TurnFinished` or `TurnFailed`.
 
-        Closing this generator, or cancelling who iterates over it, stops the model and waits
-        until what was said is stored.
+        Closing this generator, or cancelling its consumer, stops the model and waits until what
+        was said is stored.
         """
-        self._work = asyncio.create_task(self._whole_turn())
+        self._work = asyncio.create_task(self._run_turn())
         self._work.add_done_callback(lambda _: self._events.put_nowait(None))
         try:
             while (event := await self._events.get()) is not None:
@@ -121,11 +120,11 @@ class Turn:
             await asyncio.wait([self._work])
 
     def stop(self) -> None:
-        """End the turn now; `run` yields a `TurnFailed` that is `cancelled`."""
+        """Cancel the turn; `run` yields a `TurnFailed` with `cancelled` set."""
         if self._work is not None:
             self._work.cancel()
 
-    async def _whole_turn(self) -> None:
+    async def _run_turn(self) -> None:
         self._taint.update(dict.fromkeys(self.prompt.taint))
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
@@ -135,10 +134,10 @@ class Turn:
         try:
             await self._ask_until_answered()
         except KbtuiError as error:
-            problem = await self._kept_after(error)
+            problem = await self._keep_partial_after(error)
             self._emit(self._failed(problem))
         except asyncio.CancelledError:
-            problem = await self._kept_after(KbtuiError("The turn was stopped."))
+            problem = await self._keep_partial_after(KbtuiError("The turn was stopped."))
             self._emit(replace(self._failed(problem), cancelled=True))
 
     async def _ask_until_answered(self) -> None:
@@ -149,19 +148,22 @@ class Turn:
             if reply.tool_calls:
                 await in_thread(partial(self._keep_calls, reply))
                 await rounds.run(reply.tool_calls)
-            elif may_ask_again and self._is_none(reply):
+            elif may_ask_again and self._is_empty(reply):
                 may_ask_again = False
                 if reply.is_data:
-                    self._messages += [Message("assistant", reply.text), self._words_wanted()]
-            elif self._is_none(reply) and not reply.is_data:
+                    self._messages += [
+                        Message("assistant", reply.text),
+                        self._plain_words_request(),
+                    ]
+            elif self._is_empty(reply) and not reply.is_data:
                 raise ModelAnswerError(
                     f"{self.model.name} sent an empty answer.", "Try again, or say it differently."
                 )
             else:
-                reply = self._shown_whole(reply)
-                claims = not rounds.failed_writes and self._claims(reply)
-                is_false = claims and not await in_thread(self._is_noted)
-                reply = self._marked(reply, rounds.failed_writes, is_false_claim=is_false)
+                reply = self._with_data_block(reply)
+                claims = not rounds.failed_writes and self._claims_write(reply)
+                is_false = claims and not await in_thread(self._is_already_noted)
+                reply = self._with_marks(reply, rounds.failed_writes, is_false_claim=is_false)
                 await in_thread(partial(self._keep_answer, reply), self._emit)
                 return
         raise BudgetError(
@@ -169,18 +171,18 @@ class Turn:
             "Say “go on” to continue, or raise budget.turn_steps.",
         )
 
-    def _is_none(self, reply: Reply) -> bool:
-        """True if there is no answer in it; after a write none is needed."""
+    def _is_empty(self, reply: Reply) -> bool:
+        """Return whether a reply has no answer; after a write none is needed."""
         return reply.is_data or not (reply.text.strip() or self._changes or self._proposed)
 
-    def _words_wanted(self) -> Message:
-        """What a model is told that answered with JSON."""
+    def _plain_words_request(self) -> Message:
+        """Return the message to a model that answered with JSON."""
         names = ", ".join(spec.name for spec in self._tools())
         instead = f"call one of the tools ({names}), or answer" if names else "answer"
         return Message("user", f"That was JSON that calls no tool: {instead} in plain words.")
 
-    def _shown_whole(self, reply: Reply) -> Reply:
-        """The answer, with JSON that wasn't shown yet as a block."""
+    def _with_data_block(self, reply: Reply) -> Reply:
+        """Return the answer; JSON, which wasn't streamed, as a code block."""
         if not reply.is_data:
             return reply
         text = reply.text.strip()
@@ -188,13 +190,13 @@ class Turn:
         self._emit(TextDelta(block))
         return replace(reply, text=block)
 
-    def _claims(self, reply: Reply) -> bool:
-        """True if an answer says that something was written, and nothing was in this turn."""
+    def _claims_write(self, reply: Reply) -> bool:
+        """Return whether an answer claims a write although nothing was written in this turn."""
         wrote = self._changes or self._proposed or not self.writes
         return not wrote and holds(reply.text, of_all("claim"))
 
-    def _is_noted(self) -> bool:
-        """True if the notes say already what the user has just said."""
+    def _is_already_noted(self) -> bool:
+        """Return whether the notes already say what the user just said."""
         said = begins(self.said.content, of_all("remember")) or self.said.content
         try:
             lines = Quoting(self.context).about(said)
@@ -204,11 +206,11 @@ class Turn:
             line.path.startswith(_NOTES) and is_said(said, [line.text], LOOSE) for line in lines
         )
 
-    def _marked(self, reply: Reply, failed: Sequence[str], *, is_false_claim: bool) -> Reply:
-        """The answer with what failed to be written, or with its claim told to be none."""
-        marks = [f"**Not written:** {why}" for why in failed[:_MOST_MARKS]]
-        if len(failed) > _MOST_MARKS:
-            marks.append(f"and {len(failed) - _MOST_MARKS} more")
+    def _with_marks(self, reply: Reply, failed: Sequence[str], *, is_false_claim: bool) -> Reply:
+        """Return the answer with marks for failed writes, or for a false claim of a write."""
+        marks = [f"**Not written:** {why}" for why in failed[:_MAX_MARKS]]
+        if len(failed) > _MAX_MARKS:
+            marks.append(f"and {len(failed) - _MAX_MARKS} more")
         if is_false_claim:
             marks = [NOTHING_WRITTEN]
         if not marks:
@@ -220,7 +222,7 @@ class Turn:
         return replace(reply, text=f"{text}{told}")
 
     async def _ask(self) -> Reply:
-        """Ask the model once."""
+        """Call the model once."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
@@ -231,8 +233,8 @@ class Turn:
             log.info("answer in turn %s: %s", self.id, asdict(reply))
         usage = reply.usage
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
-        _check_whole(reply)
-        if prompt[0].content[:_ECHO_CHARACTERS] in reply.text:
+        _check_complete(reply)
+        if prompt[0].content[:_ECHO_LENGTH] in reply.text:
             raise ModelAnswerError(
                 f"{self.model.name} repeated its instructions in place of an answer.",
                 "Try again, or choose another model with `/model`.",
@@ -243,7 +245,7 @@ class Turn:
         return self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()
 
     async def _streamed(self, prompt: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
-        """The reply to a prompt; its pieces are told as they come."""
+        """Return the reply to a prompt, emitting its pieces as they arrive."""
         stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
         async with aclosing(stream):
@@ -270,7 +272,7 @@ class Turn:
     def _emit(self, event: Event) -> None:
         self._events.put_nowait(event)
 
-    # What is stored; called in a thread
+    # Storing; called in a thread
 
     def _keep_calls(self, reply: Reply) -> None:
         self.session.append(
@@ -289,7 +291,7 @@ class Turn:
             self._proposed = True
             meta["proposal"] = outcome.proposal
         if self._taint:
-            # A result repeats what the call said, which may come from what was read before.
+            # A result repeats its call's arguments, which may come from what was read before.
             meta[TAINT] = list(self._taint)
         self.session.append(
             "tool", outcome.output, tool_call_id=call.id, name=call.name, turn=self.id, meta=meta
@@ -297,7 +299,7 @@ class Turn:
         self._messages.append(Message("tool", outcome.output, tool_call_id=call.id, name=call.name))
 
     def _keep_step(self, call: ToolCall, outcome: ToolOutcome) -> None:
-        """Store a step that no model asked for as a call and its result, and tell it."""
+        """Store and emit a step that no model asked for as a call and its result."""
         self._taint.update(dict.fromkeys(outcome.taint))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
         self._keep_result(call, outcome)
@@ -310,8 +312,8 @@ class Turn:
         if self._marks:
             meta[MARKS] = self._marks
         if citations:
-            meta["citations"] = [_stored(citation) for citation in citations]
-        if self.earlier is not None:  # where it stands, and not its words: they may be forgotten
+            meta["citations"] = [_citation_meta(citation) for citation in citations]
+        if self.earlier is not None:  # its place, not its text, which may be forgotten later
             meta[EARLIER] = {**asdict(self.earlier), "text": ""}
         if reply.text.strip():
             self.session.append("assistant", reply.text, turn=self.id, meta=meta)
@@ -321,7 +323,7 @@ class Turn:
         return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
 
     def _keep_partial(self) -> None:
-        """Store what was said before the turn broke off."""
+        """Store the partial answer of an interrupted turn."""
         text = "".join(self._partial)
         self._partial.clear()
         if text.strip():
@@ -329,8 +331,8 @@ class Turn:
                 "assistant", text, turn=self.id, interrupted=True, meta=self._meta()
             )
 
-    async def _kept_after(self, error: KbtuiError) -> KbtuiError:
-        """Keep what was said; if even that fails, that is what has to be told."""
+    async def _keep_partial_after(self, error: KbtuiError) -> KbtuiError:
+        """Store the partial answer; return `error`, or the error of storing it."""
         try:
             await in_thread(self._keep_partial)
         except KbtuiError as worse:
@@ -355,8 +357,8 @@ class Turn:
 
 
 def fitting(messages: Sequence[Message], window: int) -> list[Message]:
-    """Leave out the oldest tool results as far as a prompt is too long for the model."""
-    room = window - window // _ANSWER_SHARE - min(_TOOLS_TOKENS, window // _ANSWER_SHARE)
+    """Elide the oldest tool results until the prompt fits the model's window."""
+    room = window - window // _ANSWER_FRACTION - min(_TOOLS_TOKENS, window // _ANSWER_FRACTION)
     shown = list(messages)
     excess = prompt_tokens(shown) - room
     for number, message in enumerate(shown):
@@ -369,8 +371,8 @@ def fitting(messages: Sequence[Message], window: int) -> list[Message]:
     return shown
 
 
-def _check_whole(reply: Reply) -> None:
-    """Refuse an answer that isn't one; half a tool call must never run."""
+def _check_complete(reply: Reply) -> None:
+    """Raise for an incomplete answer; half a tool call must never run."""
     match reply.finish:
         case "length":
             raise ModelAnswerError(
@@ -385,7 +387,7 @@ def _check_whole(reply: Reply) -> None:
             return
 
 
-def _stored(citation: Citation) -> dict[str, Any]:
+def _citation_meta(citation: Citation) -> dict[str, Any]:
     return {
         "n": citation.n,
         "path": citation.path,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
-from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
+from kbtui.agent.tools.searching import memory_scope, scope_of_project, search_in
 from kbtui.agent.tools.writing import RenameEntry, write
 from kbtui.mcp_server.resources import file_uri
 from kbtui.memory.edits.editor import delete_entry
@@ -42,7 +42,7 @@ class ConnectorSearch:
         silent = replace(context, recalls=False)
         hits = [
             hit
-            for scope in (what_was_told(silent), scope_of_project(silent, ""))
+            for scope in (memory_scope(silent), scope_of_project(silent, ""))
             for hit in search_in(silent, wanted, scope).data["hits"]
         ]
         hits.sort(key=lambda hit: -hit["relevance"])

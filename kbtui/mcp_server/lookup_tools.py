@@ -10,7 +10,7 @@ from typing import Any
 
 from kbtui.agent.tools.base import SINCE, UNTIL, Tool, ToolContext, ToolResult, number, spec, text
 from kbtui.agent.tools.reading import read_entry, read_file
-from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
+from kbtui.agent.tools.searching import memory_scope, scope_of_project, search_in
 
 _QUERY = text("a question, keywords, or what you are looking for", maxLength=2000)
 
@@ -35,7 +35,7 @@ class MemorySearch:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Search."""
-        return search_in(context, arguments, what_was_told(context))
+        return search_in(context, arguments, memory_scope(context))
 
 
 class VectorSearch:

@@ -122,7 +122,7 @@ async def test_a_turn_goes_on_while_the_index_is_still_looked_through(
     let_go = threading.Event()
     monkeypatch.setattr(kb.search, "search", lambda *_, **__: let_go.wait(60))
     monkeypatch.setattr(recall, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(recall, "_ENDING_SECONDS", 0.0)
+    monkeypatch.setattr(recall, "_END_WAIT_SECONDS", 0.0)
     with ScriptedServer([Reply("Hello.")]) as server:
         told = await ask(kb, session, QUESTION, model_at(server))
     assert told.finished.text == "Hello."

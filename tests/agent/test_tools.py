@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools import reading
-from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
+from kbtui.agent.tools.base import MAX_TOKENS, ToolContext
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
@@ -194,7 +194,7 @@ def test_an_entry_is_read_with_its_text_and_links_and_pages_what_is_long(
     assert "Links to: topics/docker" in out
     assert "Linked from: topics/docker" in out
     first = tools.ok("read", path="docker")
-    assert estimate_tokens(first) < MOST_TOKENS + 250
+    assert estimate_tokens(first) < MAX_TOKENS + 250
     assert "use from_line=" in first
     rest = tools.ok("read", path="docker", from_line=900)
     assert "line 999 " in rest
@@ -495,7 +495,7 @@ def test_grep_finds_lines_by_text_and_by_expression(kb: KnowledgeBase, tools: To
 def test_an_expression_that_never_ends_is_ended(
     kb: KnowledgeBase, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(reading, "_REGEX_TIMEOUT", 1.0)
     kb.library.create("topic", "Docker", body="a" * 60 + "!")
     assert "too long" in tools.error("grep", pattern="(a+)+$", regex=True)
 
@@ -506,7 +506,7 @@ def test_a_result_is_never_longer_than_its_cap(kb: KnowledgeBase, tools: Tools) 
         ("read", {"path": "docs/wide.md"}),
         ("grep", {"pattern": "word", "limit": 300}),
     ):
-        assert estimate_tokens(tools.ok(name, **arguments)) < MOST_TOKENS + 250
+        assert estimate_tokens(tools.ok(name, **arguments)) < MAX_TOKENS + 250
 
 
 def test_a_small_window_reads_a_long_file_in_as_many_parts_as_it_takes(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.events import NoticeGiven
-from kbtui.agent.tool_rounds import MOST_CALLS
+from kbtui.agent.tool_rounds import MAX_CALLS
 from kbtui.models.litellm_model import ModelOptions
 from kbtui.sessions.store import SessionStore
 from tests.agent.conftest import QUICK, ask, assert_sound, model_at
@@ -69,7 +69,7 @@ async def test_a_hundred_calls_at_once_are_capped_and_each_gets_a_result(
     with ScriptedServer([Reply(tool_calls=calls, piece=400), Reply("Done.")]) as server:
         told = await ask(kb, session, "Go", model_at(server))
         assert_sound(server.prompts[1].messages)
-    assert [ok for _, ok in told.used] == [True] * MOST_CALLS + [False] * (100 - MOST_CALLS)
+    assert [ok for _, ok in told.used] == [True] * MAX_CALLS + [False] * (100 - MAX_CALLS)
     assert told.finished.text == "Done."
 
 

@@ -1,1 +1,1 @@
-"""Tools that the agent may ask for."""
+"""The tools that the agent may call."""

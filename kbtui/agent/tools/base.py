@@ -1,6 +1,6 @@
-"""Tools as the agent has them: a description for the model, a function that answers in words.
+"""The interface of the agent's tools: a description for the model, a function returning text.
 
-They may look at entries, notes and how-tos, never at sessions, settings or machine files.
+They may read entries, notes and skills, never sessions, settings or internal files.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout
 
-MOST_TOKENS = 4_000
+MAX_TOKENS = 4_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: `output` for the model, `summary` in one line for people.
+    """The result of a tool: `output` for the model, a one-line `summary` for people.
 
-    `commit` is what a write made, `proposal` the id of what waits in the inbox instead, `data` the
-    output for a program to read. Each file that the output tells of is named in `data` or `about`,
-    or has been added to the sources.
+    `commit` is that of a write, `proposal` the id of a change waiting in the inbox instead, `data`
+    the output for programs. Every file the output is based on must be named in `data` or `about`,
+    or added to the sources.
     """
 
     output: str
@@ -49,26 +49,26 @@ class ToolResult:
 
 @dataclass(slots=True)
 class ToolContext:
-    """All that a tool may use, for one turn.
+    """Everything a tool may use in one turn.
 
     Attributes:
-        view: The workspace as whoever is answered may see it: all that a tool reads, it asks here.
-        layout: Which file a path is.
-        settings: Those of the workspace.
-        origin: Where changes of this turn come from.
-        sources: What may be cited.
-        session: The session that the turn belongs to.
-        message: The user's message that the turn answers.
-        find_editor: Gives the edit engine; without it nothing can be written.
-        said: What the user says in this turn; empty where no person speaks.
+        view: The workspace as the caller may see it; tools read only from this.
+        layout: The mapping of paths to files.
+        settings: The settings of the workspace.
+        origin: The origin recorded with changes of this turn.
+        sources: The numbered sources that may be cited.
+        session: The id of the turn's session.
+        message: The id of the user's message that the turn answers.
+        find_editor: Returns the edit engine; None if nothing can be written.
+        said: What the user says in this turn; empty if the caller isn't a person's chat.
         said_at: When they said it; None: now.
-        actor: Who asks, for what is written.
+        actor: The actor of writes.
         now: The clock, in the user's time zone.
-        recalls: Earlier conversations may be searched.
-        most_tokens: So long a result may be.
-        find_ground: Gives what may be written without a person's decision; None: all of it.
-        attached: The files that the user's message refers to, and their texts as they are shown.
-        find_provenance: Tells where lines come from.
+        recalls: Whether earlier conversations may be searched.
+        most_tokens: The maximum length of a result.
+        find_ground: Returns what may be written without a person's decision; None: everything.
+        attached: The files that the user's message refers to, with their texts as shown.
+        find_provenance: Returns where lines come from.
     """
 
     view: View
@@ -84,14 +84,14 @@ class ToolContext:
     now: Callable[[], datetime] = lambda: datetime.now().astimezone()
     said_at: datetime | None = None
     recalls: bool = True
-    most_tokens: int = MOST_TOKENS
+    most_tokens: int = MAX_TOKENS
     find_ground: Callable[[], Ground] | None = None
     attached: Sequence[tuple[str, str]] = ()
     find_provenance: Callable[[], ShownProvenance] | None = None
 
 
 def new_turn_id() -> str:
-    """Name a turn, so that its changes can be found and undone together."""
+    """Return a new turn id, by which its changes can be found and undone together."""
     return f"t{secrets.token_hex(5)}"
 
 
@@ -102,11 +102,11 @@ class Tool(Protocol):
     writes: bool
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Do the work; a `KbtuiError` says that it can't be done, and the model is told why."""
+        """Run the tool; the model gets the message of a raised `KbtuiError`."""
 
 
 class RefusedError(UsageError):
-    """Raised for a thing that a model may not do."""
+    """Raised if a model asks for something it may not do."""
 
 
 def spec(
@@ -117,7 +117,7 @@ def spec(
     renamed: Mapping[str, str] = MappingProxyType({}),
     **properties: Any,
 ) -> ToolSpec:
-    """Describe a tool; each property is a JSON Schema, `renamed` as in `ToolSpec`."""
+    """Return a tool's spec; each property is a JSON Schema, `renamed` as in `ToolSpec`."""
     schema = {
         "type": "object",
         "properties": properties,
@@ -128,17 +128,17 @@ def spec(
 
 
 def text(description: str, **more: Any) -> dict[str, Any]:
-    """An argument that is a text."""
+    """Return the schema of a text argument."""
     return {"type": "string", "description": description, **more}
 
 
 def number(description: str, **more: Any) -> dict[str, Any]:
-    """An argument that is a whole number."""
+    """Return the schema of an integer argument."""
     return {"type": "integer", "description": description, **more}
 
 
 def texts(description: str) -> dict[str, Any]:
-    """An argument that is a list of texts."""
+    """Return the schema of an argument that is a list of texts."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
@@ -147,10 +147,10 @@ UNTIL = text("only what was updated until then")
 
 
 def days(arguments: Mapping[str, Any]) -> str:
-    """The days that `since` and `until` ask for, as ``2026-03..2026-05``; empty where neither is.
+    """Return the range of `since` and `until` as ``2026-03..2026-05``; empty if there is neither.
 
     Raises:
-        RefusedError: one of them is no date.
+        RefusedError: one of them isn't a date.
     """
     since, until = (str(arguments.get(name, "")).strip() for name in ("since", "until"))
     for day in (since, until):
@@ -163,22 +163,22 @@ def days(arguments: Mapping[str, Any]) -> str:
 
 
 def flag(description: str) -> dict[str, Any]:
-    """An argument that is yes or no."""
+    """Return the schema of a boolean argument."""
     return {"type": "boolean", "description": description}
 
 
 def error_text(error: KbtuiError) -> str:
-    """An error as the model is told it."""
+    """Return the text of an error for the model."""
     return f"Error: {error.for_models}"
 
 
-def not_there(path: str) -> NotFoundError:
-    """Say that there is no such file."""
+def missing_file(path: str) -> NotFoundError:
+    """Return the error for a missing file."""
     return NotFoundError(f"There is no {clean_line(path)}.", "See what there is: list_entries.")
 
 
-def cap(output: str, most_tokens: int = MOST_TOKENS) -> str:
-    """Cut what is too long at a line, and say so."""
+def cap(output: str, most_tokens: int = MAX_TOKENS) -> str:
+    """Cut an output that is too long at a line, with a note."""
     head = cut_to_tokens(output, most_tokens) or cut_line(output, most_tokens)
     if head == output:
         return output
@@ -186,7 +186,7 @@ def cap(output: str, most_tokens: int = MOST_TOKENS) -> str:
 
 
 def cut_line(line: str, most_tokens: int) -> str:
-    """The beginning of a line that is too long."""
+    """Cut a line that is too long."""
     tokens = estimate_tokens(line)
     return line if tokens <= most_tokens else line[: len(line) * most_tokens // tokens]
 
@@ -195,13 +195,13 @@ AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
 
 
 def checked_area(path: str, roots: Sequence[str] = (), layout: Layout | None = None) -> str:
-    """Check that the agent may look at a path, of the user's own folders `roots` as well.
+    """Check that the agent may read a path in its areas or the further folders `roots`.
 
-    In a `layout` in place it may be as the user sees it, ``Work/The Plan.md``.
+    With a `layout` in place the path may be as the user sees it, ``Work/The Plan.md``.
 
     Raises:
-        UnsafePathError: it leads outside.
-        RefusedError: it lies in no area for the agent.
+        UnsafePathError: it leads outside the workspace.
+        RefusedError: it is in none of the agent's areas.
     """
     path = files.checked_path(path.strip())
     above = {path, *map(str, PurePosixPath(path).parents)} - {"."}

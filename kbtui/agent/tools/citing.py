@@ -1,7 +1,7 @@
-"""What a document says becomes no fact about the user, but an entry that cites it, if asked for.
+"""Entries based on documents: written only if the user asks for it, and with their sources.
 
-So a document that asks for something to be written gets nothing written: it is the user who asks,
-in words of their own, and what is written says which document says so.
+What a document says never becomes a fact about the user, and instructions in a document cause no
+write: the user has to ask in their own words, and the entry cites the document.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from kbtui.offline.language import begins, holds, of_all, tokens
 from kbtui.offline.lines import sentences
 
 KIND = "reference"
-"""The type of entries that say what somebody else says."""
+"""The type of entries about what somebody else says."""
 
 _NOTES = ("USER.md", "memory/MEMORY.md")
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The documents that an entry's lines come from, and what those say."""
+    """The documents that an entry's lines come from, and what they say."""
 
     paths: tuple[str, ...] = ()
     ground: Ground = field(default_factory=Ground)
 
 
 def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
-    """The documents shown in this turn that have what nobody said of an entry's texts."""
+    """Find the documents shown in this turn that contain what the user didn't say of an entry."""
     if kind != KIND or context.find_ground is None or not _asks_to_write(context.said):
         return Cited()
     said = context.find_ground()
@@ -47,7 +47,7 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
 
 
 def _asks_to_write(said: str) -> bool:
-    """True if a message asks for an entry or a note."""
+    """Return whether a message asks for an entry or a note."""
     return any(
         begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
         for each in sentences(said)

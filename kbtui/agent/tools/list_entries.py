@@ -1,4 +1,4 @@
-"""The tool ``list_entries``: what entries there are."""
+"""The tool ``list_entries``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIMIT = 50
 
 
 class ListEntries:
-    """Lists entries by type, folder or tag, the last changed first."""
+    """The tool that lists entries by type, folder or tag, last changed first."""
 
     spec = spec(
         "list_entries",
@@ -33,10 +33,10 @@ class ListEntries:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them; of those that aren't shown only the number."""
+        """List the entries, with the number of those not shown."""
         since, _, until = days(arguments).partition("..")
-        infos = [info for info in context.view.library.infos() if _fits(info, arguments)]
-        found = [info for info in infos if _is_between(_changed(info), since, until)]
+        infos = [info for info in context.view.library.infos() if _matches(info, arguments)]
+        found = [info for info in infos if _is_in_range(_changed(info), since, until)]
         found.sort(key=lambda info: (_changed(info), info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
@@ -46,7 +46,7 @@ class ListEntries:
         if not arguments and (unseen := context.view.unseen):
             lines.append(hidden_entries(unseen))
         summary = counted(len(found), "entry", "entries")
-        data = {"total": len(found), "entries": [_described(info) for info in shown]}
+        data = {"total": len(found), "entries": [_as_data(info) for info in shown]}
         return ToolResult("\n".join([f"{summary}:", *lines]), summary, data)
 
 
@@ -54,7 +54,7 @@ def _padded(day: str) -> str:
     return "-".join(part.zfill(2) for part in day.split("-"))
 
 
-def _described(info: EntryInfo) -> dict[str, Any]:
+def _as_data(info: EntryInfo) -> dict[str, Any]:
     return {
         "path": info.path,
         "title": info.title,
@@ -65,8 +65,8 @@ def _described(info: EntryInfo) -> dict[str, Any]:
     }
 
 
-def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
-    """True if an entry is asked for."""
+def _matches(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
+    """Return whether an entry matches the arguments."""
     if "type" in arguments and info.type != arguments["type"]:
         return False
     if "category" in arguments:
@@ -81,8 +81,8 @@ def _changed(info: EntryInfo) -> str:
     return info.updated or info.created or ""
 
 
-def _is_between(day: str, since: str, until: str) -> bool:
-    """True if a date lies between two, the parts of dates included; both empty: always."""
+def _is_in_range(day: str, since: str, until: str) -> bool:
+    """Return whether a date is in a range of dates or partial dates; empty bounds are open."""
     if not (since or until):
         return True
     return _padded(since) <= day <= (f"{_padded(until)}~" if until else "~")

@@ -1,7 +1,7 @@
-"""The tools ``read`` and ``grep``: looking at entries and files, word for word.
+"""The tools ``read`` and ``grep``, which return entries and files verbatim.
 
-Python's ``re`` can take forever on an expression such as ``(a+)+$`` and holds the interpreter
-while it does, so expressions from a model run in a child process that is ended after a while.
+Python's ``re`` can take forever on an expression such as ``(a+)+$`` and holds the GIL meanwhile, so
+expressions from a model run in a child process with a timeout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import (
     AREAS,
-    MOST_TOKENS,
+    MAX_TOKENS,
     RefusedError,
     ToolContext,
     ToolResult,
@@ -25,7 +25,7 @@ from kbtui.agent.tools.base import (
     checked_area,
     cut_line,
     flag,
-    not_there,
+    missing_file,
     number,
     spec,
     text,
@@ -36,9 +36,9 @@ from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace.layout import ENTRIES, short_name
 
-_PATIENCE_SECONDS = 3.0
-_MOST_CHARACTERS = 40_000_000
-# Reads a line of JSON with the task, then one per file; writes what it found as JSON.
+_REGEX_TIMEOUT = 3.0
+_MAX_CHARACTERS = 40_000_000
+# Reads a line of JSON with the task, then one per file; writes the matches as JSON.
 _CHILD = r"""
 import json, re, sys
 task = json.loads(sys.stdin.readline())
@@ -56,7 +56,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The text or expression that is looked for."""
+    """The text or regular expression to search for."""
 
     text: str
     regex: bool = False
@@ -65,7 +65,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A line that was found."""
+    """A matching line."""
 
     path: str
     line: int
@@ -73,19 +73,19 @@ class LineMatch:
 
 
 def search_lines(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[LineMatch]:
-    """Find at most `limit` lines of (path, text) pairs.
+    """Return at most `limit` matching lines of (path, text) pairs.
 
     Raises:
-        RefusedError: the expression is broken, or took too long.
+        RefusedError: the pattern is empty or invalid, or took too long.
     """
     if not pattern.text:
         raise RefusedError("The pattern is empty.", "Say what to look for.")
     if pattern.regex and re.escape(pattern.text) != pattern.text:
-        return _by_expression(pattern, texts, limit)
-    return _by_text(pattern, texts, limit)
+        return _search_regex(pattern, texts, limit)
+    return _search_text(pattern, texts, limit)
 
 
-def _by_text(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[LineMatch]:
+def _search_text(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[LineMatch]:
     wanted = pattern.text if pattern.case_sensitive else pattern.text.casefold()
     found: list[LineMatch] = []
     for path, whole in texts:
@@ -99,7 +99,7 @@ def _by_text(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> 
     return found
 
 
-def _by_expression(
+def _search_regex(
     pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int
 ) -> list[LineMatch]:
     try:
@@ -113,7 +113,7 @@ def _by_expression(
     size = 0
     for item in texts:
         size += len(item[1])
-        if size > _MOST_CHARACTERS:
+        if size > _MAX_CHARACTERS:
             break
         lines.append(json.dumps(item))
     try:
@@ -122,7 +122,7 @@ def _by_expression(
             input="\n".join(lines),
             capture_output=True,
             text=True,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_REGEX_TIMEOUT,
             check=True,
         )
     except subprocess.TimeoutExpired:
@@ -134,14 +134,14 @@ def _by_expression(
     return [LineMatch(*match) for match in json.loads(done.stdout)]
 
 
-_LINES = 400
-_MOST_FILE = 5 * 1024 * 1024
-_MOST_MATCHES = 60
+_MAX_LINES = 400
+_MAX_FILE_BYTES = 5 * 1024 * 1024
+_MAX_MATCHES = 60
 _LINE_WIDTH = 400
 
 
 class Read:
-    """Reads an entry, or any text file or document of the areas that the agent may see."""
+    """The tool that reads an entry, or a text file or document in the agent's areas."""
 
     spec = spec(
         "read",
@@ -155,20 +155,20 @@ class Read:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it."""
-        path = _meant(context, arguments["path"])
+        """Read the entry or file."""
+        path = _resolved_path(context, arguments["path"])
         first = max(1, arguments.get("from_line", 1))
         if context.view.library.info(path) is not None:
             return read_entry(context, path, first)
         return read_file(context, path, first)
 
 
-def _meant(context: ToolContext, ref: str) -> str:
-    """The path of a file that is there, or of an entry by any name of it.
+def _resolved_path(context: ToolContext, ref: str) -> str:
+    """Return the path of an existing file, or of an entry by any of its names.
 
     Raises:
-        NotFoundError: nothing is called so.
-        UsageError: several entries are, or the path can't be used.
+        NotFoundError: nothing matches.
+        UsageError: several entries match, or the path can't be used.
     """
     try:
         path = checked_area(ref, context.settings.search.roots, context.layout)
@@ -189,7 +189,7 @@ def _meant(context: ToolContext, ref: str) -> str:
 
 
 class Grep:
-    """Finds lines that contain a text or fit a regular expression."""
+    """The tool that finds lines by a text or regular expression."""
 
     spec = spec(
         "grep",
@@ -211,7 +211,7 @@ class Grep:
             regex=arguments.get("regex", False),
             case_sensitive=arguments.get("case_sensitive", False),
         )
-        limit = max(1, min(arguments.get("limit", _MOST_MATCHES), 5 * _MOST_MATCHES))
+        limit = max(1, min(arguments.get("limit", _MAX_MATCHES), 5 * _MAX_MATCHES))
         texts = _texts(context, arguments.get("path", ""))
         found = search_lines(pattern, texts, limit + 1)
         shown, more = found[:limit], len(found) > limit
@@ -237,16 +237,16 @@ class Grep:
 
 
 def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """The text of a file; of a document its places, too."""
+    """Return the text of a file, and the places (pages, sheets) of a document."""
     try:
         if context.view.is_document(path):
             made = context.view.document(path)
             if not made.parts:
                 raise RefusedError(f"{clean_line(path)} can't be read: {made.problem}.")
             return made.whole, made.places
-        whole = context.view.text(path, _MOST_FILE)
+        whole = context.view.text(path, _MAX_FILE_BYTES)
     except NotFoundError:
-        raise not_there(path) from None
+        raise missing_file(path) from None
     if "\x00" in whole:
         raise RefusedError(f"{path} is not a text file.")
     return whole, ()
@@ -261,8 +261,8 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
     for path in found:
         try:
-            whole = context.view.text(path, _MOST_FILE)
-        except KbtuiError:  # it is too large, or gone
+            whole = context.view.text(path, _MAX_FILE_BYTES)
+        except KbtuiError:  # too large, or gone
             continue
         generated = path.endswith("/INDEX.md") and is_ours(whole)
         if "\x00" not in whole and not generated:
@@ -270,11 +270,11 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
 
 
 def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
-    """Read an entry from line `first` on.
+    """Return an entry from line `first` on, as a result.
 
     Raises:
-        RefusedError: whoever asks may not.
-        NotFoundError: it isn't there any more.
+        RefusedError: the caller may not read it.
+        NotFoundError: it is gone.
     """
     checked_area(path, context.settings.search.roots)
     name = short_name(path)
@@ -287,7 +287,7 @@ def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
     if entry.problem:
         parts.append(f"Note: {entry.problem} It can't be edited here.")
     links, backlinks = _links(context, path)
-    parts += _in_words("Links to", links) + _in_words("Linked from", backlinks)
+    parts += _link_line("Links to", links) + _link_line("Linked from", backlinks)
     data = {
         "path": path,
         "title": entry.title,
@@ -302,12 +302,14 @@ def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
     return ToolResult("\n".join(parts), summary, data)
 
 
-def read_file(context: ToolContext, path: str, first: int, most_lines: int = _LINES) -> ToolResult:
-    """Read a text file or a document from line `first` on.
+def read_file(
+    context: ToolContext, path: str, first: int, most_lines: int = _MAX_LINES
+) -> ToolResult:
+    """Return a text file or document from line `first` on, as a result.
 
     Raises:
-        RefusedError: whoever asks may not, or it has no text.
-        NotFoundError: it isn't there.
+        RefusedError: the caller may not read it, or it has no text.
+        NotFoundError: it doesn't exist.
     """
     path = checked_area(path, context.settings.search.roots, context.layout)
     whole, places = _whole_text(context, path)
@@ -322,11 +324,11 @@ def read_file(context: ToolContext, path: str, first: int, most_lines: int = _LI
 
 
 def window(
-    whole: str, first: int, most_lines: int = 1_000_000, most_tokens: int = MOST_TOKENS
+    whole: str, first: int, most_lines: int = 1_000_000, most_tokens: int = MAX_TOKENS
 ) -> tuple[str, int]:
-    """The lines of a text from `first` on that fit a tool's answer, and how many are left.
+    """Return the lines of a text from `first` on that fit a result, and how many are left.
 
-    A line that is longer than a whole answer is cut.
+    A line longer than a whole result is cut.
     """
     lines = text_lines(whole)[first - 1 :]
     shown: list[str] = []
@@ -340,11 +342,11 @@ def window(
 
 
 def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
-    """The links of an entry, and the lines that link to it."""
+    """Return up to 20 targets of an entry's links, and up to 20 entries that link to it."""
     targets = dict.fromkeys(link.path for link in context.view.library.outgoing(path) if link.path)
     sources = dict.fromkeys(link.path for link in context.view.library.backlinks(path))
     return list(targets)[:20], list(sources)[:20]
 
 
-def _in_words(label: str, paths: list[str]) -> list[str]:
+def _link_line(label: str, paths: list[str]) -> list[str]:
     return [f"{label}: {', '.join(map(short_name, paths))}"] if paths else []

@@ -1,4 +1,4 @@
-"""The tool ``search``, and how any tool searches."""
+"""The tool ``search``, and searching by other tools."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kbtui.search.results import Hit, SearchResult
 from kbtui.text import clean_line, counted, shorten
 
 _LIMIT = 8
-_MOST_HITS = 20
-_MOST_PER_HIT = 1_500
-_SHOWN = 60
+_MAX_HITS = 20
+_MAX_CHARACTERS_PER_HIT = 1_500
+_QUERY_WIDTH = 60
 _HEADING_TOKENS = 60  # of a hit
 
 
 class Search:
-    """Searches entries, memory, earlier conversations and documents."""
+    """The tool that searches entries, memory, earlier conversations and documents."""
 
     spec = spec(
         "search",
@@ -52,18 +52,18 @@ class Search:
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Search."""
         project = arguments.get("project", "")
-        scope = scope_of_project(context, project) if project else f"{what_was_told(context)},docs"
+        scope = scope_of_project(context, project) if project else f"{memory_scope(context)},docs"
         return search_in(context, arguments, scope)
 
 
-def what_was_told(context: ToolContext) -> str:
-    """The scope of entries, memory and conversations: not of kbtui's own words, nor questions."""
+def memory_scope(context: ToolContext) -> str:
+    """Return the scope of entries, memory and, if allowed, conversations."""
     talk = ("sessions",) if context.recalls else ()
     return ",".join(("knowledge", "memory", *talk, *context.settings.search.roots))
 
 
 def scope_of_project(context: ToolContext, project: str) -> str:
-    """The scope of one folder of docs/, or of all of it.
+    """Return the scope of one folder of docs/, or of all of it.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -83,29 +83,29 @@ def _checked_project(context: ToolContext, project: str) -> str:
 def search_in(
     context: ToolContext, arguments: Mapping[str, Any], scope: str, what: str = "memory"
 ) -> ToolResult:
-    """Search a scope for what answers `query`; `what` it holds is said to a model.
+    """Search a scope for `query`; `what` names its content to the model.
 
     Raises:
-        RefusedError: nothing is asked for, or a day is no date.
+        RefusedError: the query is empty, or a day isn't a date.
     """
     query = clean_line(arguments["query"])
     if not query:
         raise RefusedError("The query is empty.", "Say what to look for.")
-    limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
+    limit = max(1, min(arguments.get("limit", _LIMIT), _MAX_HITS))
     result = context.view.search.search(
-        f"{query} {_conditions(arguments)}".rstrip(),
+        f"{query} {_filters(arguments)}".rstrip(),
         scope,
         limit,
         relevant_only=True,
         statements_only=True,
         before=(context.session, context.message),
     )
-    shown = [_shown(context, hit) for hit in _fitting_hits(context, result.hits)]
+    shown = [_formatted(context, hit) for hit in _fitting_hits(context, result.hits)]
     count = counted(len(shown), f"{what} result")
     data = {"hits": [found for found, _ in shown], "notice": result.notice}
     if not result.hits:
         return ToolResult(_nothing(result, query, what), "nothing found", data)
-    parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
+    parts = [f"Found {count} for '{shorten(query, _QUERY_WIDTH)}':", ""]
     for _, told in shown:
         parts += [told, ""]
     if notice := without_commands(result.notice):
@@ -114,7 +114,7 @@ def search_in(
 
 
 def _fitting_hits(context: ToolContext, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """The first hits that fit a result; at least one."""
+    """Yield the first hits that fit a result; at least one."""
     left = context.most_tokens
     for place, hit in enumerate(hits):
         left -= _HEADING_TOKENS + sum(map(estimate_tokens, _fitting(_lines_of(context, hit)[1])))
@@ -123,8 +123,8 @@ def _fitting_hits(context: ToolContext, hits: Sequence[Hit]) -> Iterator[Hit]:
         yield hit
 
 
-def _conditions(arguments: Mapping[str, Any]) -> str:
-    """The filters that are asked for, as they are written into a query."""
+def _filters(arguments: Mapping[str, Any]) -> str:
+    """Return the filters of the arguments in query syntax."""
     wanted = {
         "type": arguments.get("type", ""),
         "tag": arguments.get("tag", "").lstrip("#"),
@@ -137,11 +137,11 @@ def _conditions(arguments: Mapping[str, Any]) -> str:
 def _nothing(result: SearchResult, query: str, what: str) -> str:
     meant = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
     found = "memories" if what == "memory" else f"{what}s"
-    return f"No {found} found for '{shorten(query, _SHOWN)}'.{meant}"
+    return f"No {found} found for '{shorten(query, _QUERY_WIDTH)}'.{meant}"
 
 
-def _shown(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
-    """One hit for a program and in words."""
+def _formatted(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
+    """Return one hit as data and as text."""
     first, lines = _lines_of(context, hit)
     is_made = context.view.is_document(hit.path)
     places = ((first, hit.heading),) if is_made and hit.heading else ()
@@ -169,7 +169,7 @@ def _shown(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
 
 
 def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
-    """The lines of a hit as they stand in the file; of a conversation, as they were said."""
+    """Return a hit's first line number and its lines as in the file, or as indexed."""
     first, last = hit.lines
     if hit.messages is None and not context.view.is_document(hit.path):
         try:
@@ -185,6 +185,6 @@ def _fitting(lines: Sequence[str]) -> list[str]:
     size = 0
     for count, line in enumerate(lines):
         size += len(line) + 1
-        if count and size > _MOST_PER_HIT:
+        if count and size > _MAX_CHARACTERS_PER_HIT:
             return list(lines[:count])
-    return [line[:_MOST_PER_HIT] for line in lines]
+    return [line[:_MAX_CHARACTERS_PER_HIT] for line in lines]

@@ -1,6 +1,6 @@
-"""The tools of the agent, how one of them is run, and how a model is told of them.
+"""The agent's tools, how they are run, and how they are described to a model.
 
-A model with a small window is told in fewer words; what is left out is still understood.
+Models with a small window get shorter descriptions; omitted arguments still work.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from kbtui.text import shorten
 
 T = TypeVar("T")
 SMALL_WINDOW = 8_192
-"""The tokens of a window that counts as small: its model is given short texts."""
+"""Context windows up to this many tokens count as small: their models get short texts."""
 
-_DESCRIPTIONS: Mapping[str, str] = {
+_BRIEF_DESCRIPTIONS: Mapping[str, str] = {
     "search": "Search entries, notes, earlier conversations and documents. Cite results as [n].",
     "list_entries": "List entries with their summaries.",
     "read": "Read an entry in full, or a file under memory/, docs/ or skills/.",
@@ -37,32 +37,32 @@ _DESCRIPTIONS: Mapping[str, str] = {
     "rename_entry": "Rename or move an entry.",
     "grep": "Find lines that contain a text.",
 }
-_LEFT_OUT: Mapping[str, frozenset[str]] = {
+_OMITTED_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
     "read": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags", "folder"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),
 }
-_SAID_SHORTER = frozenset({"description", "maxLength"})
+_OMITTED_KEYS = frozenset({"description", "maxLength"})
 
 
 def brief(spec: ToolSpec) -> ToolSpec:
-    """Shorten a tool's description, and leave out what is seldom needed of its arguments."""
+    """Shorten a tool's description, and omit arguments that are seldom needed."""
     parameters = dict(spec.parameters)
-    gone = _LEFT_OUT.get(spec.name, frozenset())
+    omitted = _OMITTED_ARGUMENTS.get(spec.name, frozenset())
     parameters["properties"] = {
-        name: _without_words(schema)
+        name: _brief_schema(schema)
         for name, schema in parameters["properties"].items()
-        if name not in gone
+        if name not in omitted
     }
     parameters.pop("additionalProperties", None)
-    description = _DESCRIPTIONS.get(spec.name, spec.description)
+    description = _BRIEF_DESCRIPTIONS.get(spec.name, spec.description)
     return replace(spec, description=description, parameters=parameters)
 
 
-def _without_words(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key not in _SAID_SHORTER}
+def _brief_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key not in _OMITTED_KEYS}
 
 
 log = logging.getLogger(__name__)
@@ -79,11 +79,10 @@ TOOLS: tuple[Tool, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """How a tool call ended; `output` is what the model is told.
+    """The outcome of a tool call; `output` is what the model gets.
 
-    `taint` names what was shown or written that only models on this machine may see, `proposal`
-    what waits in the inbox instead of being written, by its id; `data` is the output for a program
-    to read.
+    `taint` lists what was shown or written that only models on this machine may see, `proposal` is
+    the id of a change waiting in the inbox, `data` is the output for programs.
     """
 
     ok: bool
@@ -95,7 +94,7 @@ class ToolOutcome:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-_UNFIT = "the model asked for it in a form that no tool takes"
+_INVALID_CALL = "the model asked for it in a form that no tool takes"
 
 
 class Toolbox:
@@ -107,30 +106,30 @@ class Toolbox:
         """The descriptions of the tools for a model, always in the same order."""
 
     def specs_for(self, window: int) -> tuple[ToolSpec, ...]:
-        """The same for a model with a context window of so many tokens."""
+        """Return the descriptions for a model with a context window of so many tokens."""
         return self.specs if window > SMALL_WINDOW else tuple(map(brief, self.specs))
 
     def writes(self, name: str) -> bool:
-        """True if a tool changes anything."""
+        """Return whether a tool changes anything."""
         tool = self._tools.get(name)
         return tool is not None and tool.writes
 
     def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
-        """Run a call, whatever is wrong with it; the answer says what."""
+        """Run a call; errors become its outcome."""
         try:
             tool = self._named(call.name)
             known = len(context.sources.added)
             result = tool.run(context, _arguments(call, tool.spec))
             cited = context.sources.added[known:]
         except ArgumentError as error:
-            return ToolOutcome(False, error_text(error), _UNFIT)
+            return ToolOutcome(False, error_text(error), _INVALID_CALL)
         except KbtuiError as error:
             return ToolOutcome(False, error_text(error), shorten(error.message, 120))
         return ToolOutcome(
             ok=True,
             output=result.output,
             summary=result.summary,
-            changes=() if result.commit is None else (_shown(result.commit, context),),
+            changes=() if result.commit is None else (_visible_change(result.commit, context),),
             taint=context.view.taint_of(
                 [result.data, result.about, cited, _touched(result.commit)]
             ),
@@ -149,10 +148,10 @@ class Toolbox:
 
 
 def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
-    """The arguments of a call, checked.
+    """Parse and validate the arguments of a call.
 
     Raises:
-        ArgumentError: they don't fit; the hint says how they do.
+        ArgumentError: they don't match the spec; the hint says how to call it.
     """
     try:
         return parse_arguments(call.arguments, spec.parameters, spec.renamed)
@@ -164,8 +163,8 @@ def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
         raise ArgumentError(error.message, hint) from None
 
 
-def _shown(commit: Commit, context: ToolContext) -> TurnChange:
-    """The commit of a tool, but for files that whoever asks must not know of."""
+def _visible_change(commit: Commit, context: ToolContext) -> TurnChange:
+    """Return the change of a tool, without files that the caller must not know of."""
     shown = tuple(each for each in commit.paths if not context.view.conceals(each.path))
     return TurnChange(commit.id, tuple(change.path for change in shown), describe(shown))
 
@@ -176,7 +175,7 @@ def _touched(commit: Commit | None) -> list[str]:
 
 
 async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = None) -> T:
-    """Run `work` in a thread, to its end even when the caller is cancelled; then at once `done`."""
+    """Run `work` in a thread to its end, even if cancelled; then call `done` at once."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         result = await asyncio.shield(running)
@@ -191,7 +190,7 @@ async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = No
 
 
 def shown_arguments(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments of a call as far as they can be read, for people."""
+    """Return the arguments of a call for display, as far as they can be parsed."""
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""The tools ``write_entry``, ``edit_entry`` and ``rename_entry``, and how any tool writes.
+"""The tools ``write_entry``, ``edit_entry`` and ``rename_entry``, and writing by other tools.
 
-That is by the one edit engine, or into the inbox where a person must decide. What a conversation
-has proposed and nobody has decided on counts as written for its next edits.
+Writes go through the edit engine, or into the inbox if a person must decide. Undecided proposals of
+a conversation count as written for its next edits.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Made:
 
     @property
     def path(self) -> str:
-        """The file that it is about, under the name that it has now."""
+        """The path of the written file."""
         return self.edited.path
 
     def result(self, output: str, summary: str) -> ToolResult:
-        """Tell of it: in these words if it is done, else that it waits, or that nothing changed."""
+        """Return the result: the given texts if written, else that it waits or changed nothing."""
         edited = self.edited
         if edited.waits is not None and edited.waits.edits:
             return propose(self.context, edited.waits, edited.why or _REVIEWED)
@@ -67,11 +67,11 @@ def write(
     reason: Callable[[Edited], str],
     cited: Ground | None = None,
 ) -> Made:
-    """Do what a tool is asked for, in one commit; what a person must decide on isn't done.
+    """Run an operation in one commit, except what a person must decide on.
 
     Raises:
-        NotFoundError: what is to be changed isn't there.
-        UsageError: it can't be done, or must not. Else as `committed`.
+        NotFoundError: the entry to be changed doesn't exist.
+        UsageError: it can't or must not be done. Else as `committed`.
     """
     author = Author(
         context.actor,
@@ -88,10 +88,10 @@ def write(
 
 
 def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
-    """True if somebody has asked in a message for a change of what is called so, or of such lines.
+    """Return whether a message asks for a change of an entry with these names, or of these lines.
 
-    They have where they state what the lines say, or ask to change what is called so; a question
-    asks for nothing. The lines are those that would go, and those that would come.
+    It does if it states what the lines say, or asks to change something named so; questions don't.
+    `lines` are those that would be removed or added.
     """
     called, told = _terms(names), _terms(lines)
     for sentence in sentences(said):
@@ -109,23 +109,23 @@ def _terms(texts: Iterable[str]) -> set[str]:
 
 
 def is_reviewed(context: ToolContext) -> bool:
-    """True if the user wants to see every change before it is made."""
+    """Return whether the user reviews every change before it is made."""
     return context.find_editor is not None and context.settings.memory.review == "ask"
 
 
 def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolResult:
-    """Put a change that isn't made into the inbox, and say so to the model.
+    """Put a change into the inbox instead of making it, and return the result for the model.
 
     Raises:
-        ConflictError: a person has edited what it builds on, or decided on it.
-        WorkspaceBusyError: somebody else kept deciding on proposals.
+        ConflictError: a person edited what it is based on, or decided on it.
+        WorkspaceBusyError: others kept deciding on proposals meanwhile.
     """
     texts = {
         path: None if data is None else files.text_of(data)
         for path, data in change.edits.items()
         if not is_derived(path)
     }
-    done = [_done(context, path, texts[path]) for path in texts if not context.view.hides(path)]
+    done = [_action(context, path, texts[path]) for path in texts if not context.view.hides(path)]
     proposal = _editor(context).inbox.add_to_turn(
         change.reason,
         texts,
@@ -140,14 +140,14 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
     )
     said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
     summary = ", ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
-    if len(done) > 1:  # a rename, say, with all the notes that link there
+    if len(done) > 1:  # such as a rename, with all the notes that link there
         summary = clean_line(change.reason)
     output = "\n".join([told, *said])
     about = tuple(path for _, path in done)
     return ToolResult(output, f"waits for you: {summary}", proposal=proposal.id, about=about)
 
 
-def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:
+def _action(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:
     if text is None:
         return "Deleted", path
     return "Changed" if context.view.library.exists(path) else "Created", path
@@ -160,7 +160,7 @@ def _editor(context: ToolContext) -> Editor:
 
 
 class WriteEntry:
-    """Writes a new entry by the template of its type."""
+    """The tool that writes a new entry by the template of its type."""
 
     spec = spec(
         "write_entry",
@@ -188,7 +188,7 @@ class WriteEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Write it."""
+        """Write the entry."""
         kind, title = arguments["kind"], clean_line(arguments["title"])
         sections = arguments.get("sections") or None
         content: Content = {
@@ -209,11 +209,11 @@ class WriteEntry:
         return made.result(f"Created {made.path}", done)
 
 
-_LISTS = {"add_tags": "tags", "add_related": "related", "add_aliases": "aliases"}
+_LIST_ARGUMENTS = {"add_tags": "tags", "add_related": "related", "add_aliases": "aliases"}
 
 
 class EditEntry:
-    """Changes an entry: a passage, the end of a section, its properties, or its whole text."""
+    """The tool that edits a passage, a section, the properties or the whole text of an entry."""
 
     spec = spec(
         "edit_entry",
@@ -239,7 +239,11 @@ class EditEntry:
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Apply the edit."""
         names = ("old", "new", "append", "section", "body", "summary")
-        lists = {name: tuple(arguments[key]) for key, name in _LISTS.items() if arguments.get(key)}
+        lists = {
+            name: tuple(arguments[key])
+            for key, name in _LIST_ARGUMENTS.items()
+            if arguments.get(key)
+        }
         wanted = Edit(**{name: arguments.get(name, "") for name in names}, lists=lists)
         if wanted.is_empty:
             raise RefusedError("There is nothing to change.", "Give old and new, append, or body.")
@@ -251,7 +255,7 @@ class EditEntry:
 
 
 class RenameEntry:
-    """Renames or moves an entry."""
+    """The tool that renames or moves an entry."""
 
     spec = spec(
         "rename_entry",
@@ -264,12 +268,12 @@ class RenameEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Rename it."""
+        """Rename the entry."""
         wanted = rename_entry(arguments["entry"], arguments["new_name"])
-        made = write(context, wanted, lambda edited: f"rename {_names(edited, 'to')}")
-        done = _names(made.edited, "renamed to")
+        made = write(context, wanted, lambda edited: f"rename {_renaming(edited, 'to')}")
+        done = _renaming(made.edited, "renamed to")
         return made.result(f"{done}: {made.path}", done)
 
 
-def _names(edited: Edited, between: str) -> str:
+def _renaming(edited: Edited, between: str) -> str:
     return f"{short_name(edited.former)} {between} {short_name(edited.path)}"

@@ -26,7 +26,7 @@ from kbtui.history.places import (
 from kbtui.history.queries.diff import split_lines
 from kbtui.history.queries.matching import keys_of
 from kbtui.history.undo import Revert
-from kbtui.memory.inbox.showing import region
+from kbtui.memory.inbox.drafts import region
 from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:

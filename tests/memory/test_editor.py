@@ -12,7 +12,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.edits.keeping import FactKeeper
 from kbtui.memory.edits.memory_file import is_statement, split_lines
-from kbtui.memory.edits.spotlight import MOST_LINES, is_near_full
+from kbtui.memory.edits.memory_limits import MOST_LINES, is_near_full
 from kbtui.memory.edits.working_copy import Author
 from tests.memory.memory_room import Room, open_room
 

@@ -34,10 +34,10 @@ from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import EditServices
+from kbtui.memory.inbox.drafts import PlaceDraft as PlaceDraft, plan_diff as plan_diff
 from kbtui.memory.inbox.inbox import Inbox as Inbox
-from kbtui.memory.inbox.showing import PlaceDraft as PlaceDraft, plan_diff as plan_diff
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
-from kbtui.memory.recall.left_out import LeftOutMessage, left_out
+from kbtui.memory.recall.omissions import LeftOutMessage, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock

@@ -32,8 +32,8 @@ from kbtui.memory.consolidation.completing import (
     user_sentences,
 )
 from kbtui.memory.consolidation.page import Page
+from kbtui.memory.edits.entry_updates import current_statements
 from kbtui.memory.edits.grounding import ground_of
-from kbtui.memory.edits.growing import current_statements
 from kbtui.memory.edits.keeping import FileStatements
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in

@@ -22,8 +22,8 @@ from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.entry_updates import find_statement, is_said
 from kbtui.memory.edits.grounding import ground_of, nearest
-from kbtui.memory.edits.growing import find_statement, is_said
 from kbtui.memory.edits.keeping import FactKeeper, FactOutcome
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.working_copy import Author, WorkingCopy

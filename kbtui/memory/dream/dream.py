@@ -34,7 +34,7 @@ from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Editing, prompt, read
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
-from kbtui.memory.edits.spotlight import make_lean
+from kbtui.memory.edits.memory_limits import make_lean
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import ArchiveEntry

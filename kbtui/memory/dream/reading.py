@@ -22,7 +22,7 @@ from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import CURATE, prompt
-from kbtui.memory.edits.growing import is_said
+from kbtui.memory.edits.entry_updates import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES, WorkingCopy

@@ -16,7 +16,7 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import Fact, plain_fact, statements
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits import operations
-from kbtui.memory.edits.growing import (
+from kbtui.memory.edits.entry_updates import (
     LOOSE,
     below_title,
     current_statements,

@@ -8,8 +8,8 @@ from functools import partial
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Change, Commit, Origin
+from kbtui.memory.edits.entry_updates import LOOSE as LOOSE, is_said as is_said
 from kbtui.memory.edits.grounding import Ground as Ground, ground_of as ground_of
-from kbtui.memory.edits.growing import LOOSE as LOOSE, is_said as is_said
 from kbtui.memory.edits.operations import delete_entry as delete_entry, rename_entry as rename_entry
 from kbtui.memory.edits.subjects import names_of_user as names_of_user
 from kbtui.memory.edits.tool_edits import (

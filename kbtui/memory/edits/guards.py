@@ -18,7 +18,7 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import plain_fact, statements
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
-from kbtui.memory.edits.growing import evolution_of, is_said, missing_statements
+from kbtui.memory.edits.entry_updates import evolution_of, is_said, missing_statements
 from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten

@@ -16,7 +16,7 @@ from kbtui.errors import KbtuiError, UsageError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.overlay import shown_text
-from kbtui.memory.edits.growing import (
+from kbtui.memory.edits.entry_updates import (
     LOOSE,
     STRICT,
     changed_value,
@@ -29,6 +29,7 @@ from kbtui.memory.edits.growing import (
     with_value,
 )
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.memory_limits import make_lean
 from kbtui.memory.edits.operations import (
     correct_memory,
     keep_in_entry,
@@ -39,7 +40,6 @@ from kbtui.memory.edits.operations import (
     supersede_decision,
     without_line,
 )
-from kbtui.memory.edits.spotlight import make_lean
 from kbtui.memory.edits.subjects import is_user
 from kbtui.memory.edits.working_copy import Done, Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates

@@ -15,7 +15,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, with_aliases
-from kbtui.memory.edits.growing import (
+from kbtui.memory.edits.entry_updates import (
     STRICT,
     former_names,
     grown_entry,

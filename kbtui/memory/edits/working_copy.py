@@ -28,8 +28,8 @@ from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits import guards
+from kbtui.memory.edits.entry_updates import WORDING
 from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.growing import WORDING
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox

@@ -19,10 +19,10 @@ from kbtui.history.history import History
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, in_form_of
 from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
-from kbtui.memory.inbox import older as older_inbox
-from kbtui.memory.inbox.older import OlderProposal
+from kbtui.memory.inbox import legacy
+from kbtui.memory.inbox.drafts import PlaceDraft, check_settled, region
+from kbtui.memory.inbox.legacy import OlderProposal
 from kbtui.memory.inbox.rejections import FOLDER, RecordedRejections, Rejections, fingerprint
-from kbtui.memory.inbox.showing import PlaceDraft, check_settled, region
 from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
@@ -158,7 +158,7 @@ class Inbox:
         Raises:
             WorkspaceBusyError: Another process is writing; some are still to be imported.
         """
-        older_inbox.import_older(self._workspace, self._history, self._take)
+        legacy.import_older(self._workspace, self._history, self._take)
 
     def _take(self, older: OlderProposal) -> None:
         edits = self._edits(older.texts, older.bases)
@@ -218,7 +218,7 @@ class Inbox:
 
     def problems(self) -> tuple[str, ...]:
         """Return the unreadable files of an older inbox; they stay there."""
-        return tuple(f"{FOLDER}/{file.name}" for file in older_inbox.old_files(self._workspace))
+        return tuple(f"{FOLDER}/{file.name}" for file in legacy.old_files(self._workspace))
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when proposals come or go; return the unsubscriber."""

@@ -10,7 +10,7 @@ from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.lines import heading_of, split_lines
 from kbtui.memory.edits.memory_file import MEMORY as MEMORY
-from kbtui.memory.edits.spotlight import (
+from kbtui.memory.edits.memory_limits import (
     MOST_LINES as MOST_LINES,
     count_lines as count_lines,
     is_near_full as is_near_full,

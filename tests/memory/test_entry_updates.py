@@ -6,7 +6,7 @@ from datetime import date
 
 from kbtui.knowledge.entries.entry import Front
 from kbtui.knowledge.format.facts import Fact
-from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
+from kbtui.memory.edits.entry_updates import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)
 

@@ -1,5 +1,5 @@
-"""Actions: everything that a person can do in the app, in one typed table.
+"""Actions: everything that a user can do in the app, in one typed table.
 
-`registry` holds the table, makes bindings and slash commands from it, writes keys as people read
-them, and reads what was typed as a command. All packages of the app use it; it knows none.
+`registry` holds the table, derives key bindings and slash commands from it, formats key names, and
+parses slash commands. All packages of the app use it; it depends on none.
 """

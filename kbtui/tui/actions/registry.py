@@ -1,15 +1,15 @@
-"""Everything that can be done in the app: one table, in the order in which it is explained.
+"""The registry of all actions of the app: one table, in the order in which help lists them.
 
-Key bindings, command palette, help, slash commands and their documentation are all made from
-`ACTIONS`, so they can't disagree. Two things carry a row out:
+Key bindings, command palette, help, slash commands and their documentation are all generated from
+`ACTIONS`, so they can't disagree. A row is run in one of two ways:
 
-- a key or the palette: ``action_<method>`` of the widget that shows the context and has
-  ``BINDINGS = bindings(context)``, as Textual has it;
-- a slash command: the function beside it in a table `COMMANDS` of `chat_commands` (context
-  ``chat``), `memory_commands` (``memory``) or `item_actions` (``transcript``), all of
+- by a key or the palette: ``action_<method>`` of the widget that shows the context and has
+  ``BINDINGS = bindings(context)``, as usual in Textual;
+- by a slash command: its function in a table `COMMANDS` of `chat_commands` (context ``chat``),
+  `memory_commands` (``memory``) or `item_actions` (``transcript``), all of
   `kbtui.tui.chat.commands`, or of `kbtui.tui.app.app` (``global``).
 
-A person remaps a key by the id of its action: ``ui.keys = {"notes.edit" = "e,f12"}``.
+Users remap a key by the id of its action: ``ui.keys = {"notes.edit" = "e,f12"}``.
 """
 
 from __future__ import annotations
@@ -67,15 +67,22 @@ CONTEXT_TITLES: dict[Context, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that can be done.
+    """One action that a user can run.
 
-    `keys` are in Textual's form, separated by commas, and empty where only the palette or a slash
-    command leads there. `slash` is the command with its slash; `usage` the arguments that it takes,
-    in angle brackets where it can't do without. `show` puts it into the line of hints at the
-    bottom; `priority` lets it work in any dialog, or before what the focused part does with the
-    key. One that is `partial` holds for some things only (`check_action` says for which), and
-    elsewhere its key does what a later row says. `does` calls a method that several rows share;
-    else the method is named as the row.
+    Attributes:
+        context: Where it applies.
+        method: Its name in the context, and that of the widget's method unless `does` is given.
+        keys: In Textual's form, separated by commas; empty if only the palette or a slash command
+            runs it.
+        title: Its name in hints, palette and help.
+        help: One sentence on what it does.
+        slash: The slash command, including the slash.
+        usage: The arguments of the slash command; required ones in angle brackets.
+        show: Whether it appears in the hints at the bottom.
+        priority: Whether its key works in any dialog, and before the focused widget handles it.
+        partial: Whether it applies to some objects only (see `check_action`); elsewhere its key
+            does what a later row says.
+        does: A call of a method shared by several rows, instead of `method`.
     """
 
     context: Context
@@ -92,12 +99,12 @@ class Action:
 
     @property
     def call(self) -> str:
-        """What is carried out, as Textual's bindings say it."""
+        """The action string of the Textual binding."""
         return self.does or self.method
 
     @property
     def id(self) -> str:
-        """The name by which a person changes its keys."""
+        """The id by which users remap its keys."""
         return f"{self.context}.{self.method}"
 
 
@@ -414,12 +421,12 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def actions(context: Context) -> tuple[Action, ...]:
-    """The actions of one context, in the order in which they are explained."""
+    """Return the actions of one context, in the order of help."""
     return tuple(action for action in ACTIONS if action.context == context)
 
 
 def bindings(context: Context) -> list[BindingType]:
-    """The ``BINDINGS`` of whoever shows `context`; actions without a key are left out."""
+    """Return the ``BINDINGS`` of the widget for `context`: its actions that have a key."""
     return [
         Binding(
             key=action.keys,
@@ -436,31 +443,31 @@ def bindings(context: Context) -> list[BindingType]:
 
 
 def slash_commands() -> dict[str, Action]:
-    """Every slash command with its action, in the order of the table."""
+    """Return all slash commands with their actions, in the order of the table."""
     return {action.slash: action for action in ACTIONS if action.slash}
 
 
-# One line only: a longer text that begins so is Markdown with a heading.
+# One line only: a longer text that starts with `#` is Markdown with a heading.
 _NOTE = re.compile(r"#\s*(?P<text>[^#\s].*)")
 _COMMAND = re.compile(r"/(?P<name>\S*)(?:\s+(?P<argument>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command with what followed it."""
+    """A parsed slash command with its argument."""
 
     action: Action
     argument: str
 
 
 def parse_command(text: str) -> Command | None:
-    """Read what was typed as a command; None when it is a message.
+    """Parse a slash command; return None if `text` is a message.
 
-    Everything that begins with a slash is meant as a command, and never goes to a model; a blank
+    Anything that starts with a slash counts as a command and is never sent to a model; a space
     before the slash makes it a message. ``#text`` is short for ``/remember text``.
 
     Raises:
-        UsageError: there is no such command; the hint names the nearest.
+        UsageError: There is no such command; the hint names the closest one.
     """
     note = _NOTE.fullmatch(text.strip())
     if note is not None:
@@ -483,20 +490,20 @@ def parse_command(text: str) -> Command | None:
 
 
 def matching_commands(typed: str) -> list[Action]:
-    """The commands that `typed` (with its slash) can become: by beginning, then by any part."""
+    """Return the commands that match `typed` (with its slash): by prefix, then by substring."""
     wanted = typed.lower()
     known = slash_commands()
-    beginning = [action for name, action in known.items() if name.startswith(wanted)]
+    by_prefix = [action for name, action in known.items() if name.startswith(wanted)]
     part = wanted.removeprefix("/")
     rest = [
         action
         for name, action in known.items()
-        if action not in beginning and part and (part in name or part in action.title.lower())
+        if action not in by_prefix and part and (part in name or part in action.title.lower())
     ]
-    return [*beginning, *rest]
+    return [*by_prefix, *rest]
 
 
-_NAMES = {
+_KEY_NAMES = {
     "slash": "/",
     "plus": "+",
     "minus": "-",
@@ -518,19 +525,19 @@ _NAMES = {
 
 
 def teach_alt_enter() -> None:
-    r"""Let Alt+Enter start a new line in terminals that send it as ``ESC CR``.
+    r"""Map ``ESC CR``, which some terminals send for Alt+Enter, to Ctrl+J: a new line.
 
-    Textual reads that as Escape or as Enter; either would surprise in the middle of a text.
+    Textual parses it as Escape or Enter; either would surprise in the middle of a text.
     """
     sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
     sequences["\x1b\r"] = (Keys.ControlJ,)
 
 
 def key_name(key: str) -> str:
-    """One key as it is written on keyboards and in help: ``Ctrl+P``, ``F1``, ``j``, ``/``."""
+    """Return a key's name as written in help: ``Ctrl+P``, ``F1``, ``j``, ``/``."""
     *modifiers, last = key.strip().split("+")
-    if last in _NAMES:
-        name = _NAMES[last]
+    if last in _KEY_NAMES:
+        name = _KEY_NAMES[last]
     elif len(last) == 1:
         name = last.upper() if modifiers else last
     else:
@@ -539,17 +546,17 @@ def key_name(key: str) -> str:
 
 
 def key_names(keys: str) -> str:
-    """All keys of an action, the first first."""
+    """Return the names of all keys of an action, separated by spaces."""
     return " ".join(key_name(key) for key in keys.split(",") if key.strip())
 
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
-    """The keys that an action really has."""
+    """Return the keys of an action after remapping."""
     return keymap.get(action.id, action.keys)
 
 
 def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Take over a person's own keys by action id, and say which ids don't exist."""
+    """Return the user's valid key bindings by action id, and a problem per unknown id."""
     known = {action.id for action in ACTIONS if action.keys}
     keymap = {name: keys for name, keys in wanted.items() if name in known and keys.strip()}
     problems = [

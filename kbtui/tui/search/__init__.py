@@ -1,4 +1,4 @@
-"""Finding: `search.SearchScreen` by what texts say, `switcher.SwitcherScreen` by name.
+"""Finding notes: `search.SearchScreen` by content, `switcher.SwitcherScreen` by name.
 
-Both are a `finder.Finder`: a line to type in, a list, and a preview of what the cursor is on.
+Both are a `finder.Finder`: an input, a result list, and a preview of the current result.
 """

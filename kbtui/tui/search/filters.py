@@ -1,4 +1,4 @@
-"""The conditions of a search: chips before what is typed, and what is offered while one types."""
+"""Search conditions: the chips before the input, and completions while the user types."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
 NAMES = ("type", "tag", "folder", "after", "before")
-"""The conditions that are offered; a search understands more."""
+"""The conditions that are completed; a search understands more."""
 _DAYS = ("today", "yesterday", "week", "month", "year")
-_MOST_OFFERED = 8
-_LEAST_LETTERS = 2
+_MAX_OFFERS = 8
+_MIN_LETTERS = 2
 _GAP = "   "
 
 
 class QueryInput(Input):
-    """A line to type in; Backspace at its beginning is meant for the chip before it."""
+    """An input that reports Backspace at its start, which removes the chip before it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("backspace", "delete_left", "Delete", show=False),
@@ -35,10 +35,9 @@ class QueryInput(Input):
     ]
 
     class AtStart(Message):
-        """Backspace was pressed where nothing stands before the cursor."""
+        """Posted when Backspace is pressed at the start of the text."""
 
     def action_delete_left(self) -> None:
-        """Delete, or say that there is nothing."""
         if self.cursor_position == 0 and self.selection.is_empty:
             self.post_message(self.AtStart())
         else:
@@ -46,7 +45,7 @@ class QueryInput(Input):
 
 
 def values_of(kb: KnowledgeBase) -> Mapping[str, Sequence[str]]:
-    """What each condition may ask for, the most frequent first; called in a thread."""
+    """Return the values of each condition, most frequent first; call in a thread."""
     infos = kb.library.infos()
     types = Counter(info.type for info in infos if info.type)
     folders = Counter(short_name(info.path).rpartition("/")[0] for info in infos)
@@ -60,18 +59,18 @@ def values_of(kb: KnowledgeBase) -> Mapping[str, Sequence[str]]:
 
 
 def offered(typed: str, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """What the last word may become: names of conditions where none is there yet, then values."""
+    """Return completions of the last word: condition names, or values after a colon."""
     word = typed.rpartition(" ")[2]
     sign = "-" if word.startswith("-") else ""
-    name, colon, begun = word.removeprefix("-").partition(":")
+    name, colon, prefix = word.removeprefix("-").partition(":")
     if not colon:
-        begins = not typed or len(name) >= _LEAST_LETTERS
+        is_long_enough = not typed or len(name) >= _MIN_LETTERS
         names = [f"{sign}{each}:" for each in NAMES if each.startswith(name.lower())]
-        return names if begins else []
-    wanted = fold(begun.strip('"'))
-    fitting = (each for each in values.get(name.lower(), ()) if fold(each).startswith(wanted))
-    found = [f"{sign}{name}:{_quoted(each)}" for each in islice(fitting, _MOST_OFFERED)]
-    return found if found != [word] else []
+        return names if is_long_enough else []
+    wanted = fold(prefix.strip('"'))
+    matches = (each for each in values.get(name.lower(), ()) if fold(each).startswith(wanted))
+    offers = [f"{sign}{name}:{_quoted(each)}" for each in islice(matches, _MAX_OFFERS)]
+    return offers if offers != [word] else []
 
 
 def _quoted(value: str) -> str:
@@ -79,26 +78,26 @@ def _quoted(value: str) -> str:
 
 
 def chips_drawn(chips: Iterable[str]) -> Content:
-    """The chips beside each other; a click takes one away."""
-    drawn = [
-        Content.styled(f" {_said(chip)} ", "$text-secondary on $secondary-muted").stylize(
+    """Return the chips in a row; a click removes one."""
+    styled = [
+        Content.styled(f" {_chip_text(chip)} ", "$text-secondary on $secondary-muted").stylize(
             Style.from_meta({"@click": f"screen.drop_chip({number})"})
         )
         for number, chip in enumerate(chips)
     ]
-    return Content(" ").join(drawn) + Content(" " if drawn else "")
+    return Content(" ").join(styled) + Content(" " if styled else "")
 
 
-def _said(chip: str) -> str:
+def _chip_text(chip: str) -> str:
     name, colon, value = clean_line(chip).partition(":")
     if not colon:
         return name
-    without = name.startswith("-")
-    return f"{'not ' if without else ''}{name.removeprefix('-')} {value.strip(chr(34))}"
+    is_negated = name.startswith("-")
+    return f"{'not ' if is_negated else ''}{name.removeprefix('-')} {value.strip(chr(34))}"
 
 
 def offers_drawn(offers: Sequence[str], before: str = "") -> Content:
-    """The offers beside each other; the first is what Tab takes, a click takes any."""
+    """Return the completions in a row; Tab accepts the first, a click any."""
     return Content.assemble((before, "$text-muted"), *_offers(offers))
 
 

@@ -1,4 +1,4 @@
-"""The line, the list and the preview that searching by text and opening by name share."""
+"""The base class of the search screen and the switcher, and their preview."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.row_list import RowList
 
-_LOOK_SECONDS = 0.06
-_LONGEST_LINE_CHARACTERS = 2_000
+_DEBOUNCE_SECONDS = 0.06
+_MAX_MARKED_CHARACTERS = 2_000
 
 
 class Preview(MarkdownView):
-    """Shows one document at a time, a moment after the last was asked for; takes no focus."""
+    """A preview of one document, debounced; it can't be focused."""
 
     can_focus = False
     keep_flash = True
@@ -44,14 +44,14 @@ class Preview(MarkdownView):
         self._marker: Marker | None = None
 
     def mark(self, query: str) -> None:
-        """Mark what a query asks for, in what is shown and in what comes."""
+        """Highlight the matches of a query in this document and the next ones."""
         if query != self._query:
             self._query, self._marker = query, marker(query) if query.strip() else None
             self._redraw()
 
     @latest("look")
     async def clear(self) -> None:
-        """Show nothing."""
+        """Empty the preview."""
         self.border_title = "Preview"
         self.show(SourceText(""))
 
@@ -59,8 +59,8 @@ class Preview(MarkdownView):
     async def look_at(
         self, path: str, lines: tuple[int, int] | None = None, message: int | None = None
     ) -> None:
-        """Show a file at some of its lines, or a conversation at a message."""
-        await asyncio.sleep(_LOOK_SECONDS)
+        """Show a file at the given lines, or a conversation at a message."""
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
         document = await asyncio.to_thread(load_document, self._kb, path)
         reveal: tuple[int, int | None] | None = lines
         if document.kind == "conversation" and message is not None:
@@ -68,19 +68,19 @@ class Preview(MarkdownView):
         self.show(document.source(whole=True), reveal=reveal)
 
     def content_at(self, index: int) -> Content:
-        """A line with what was looked for marked in it."""
+        """Return the line with the matches highlighted."""
         content = super().content_at(index)
-        if self._marker is None or len(content.plain) > _LONGEST_LINE_CHARACTERS:
+        if self._marker is None or len(content.plain) > _MAX_MARKED_CHARACTERS:
             return content
-        marks = [Span(start, end, ".preview--match") for start, end in self._marker(content.plain)]
-        return content.add_spans(marks) if marks else content
+        spans = [Span(start, end, ".preview--match") for start, end in self._marker(content.plain)]
+        return content.add_spans(spans) if spans else content
 
 
 class Finder(FullScreen[None]):
-    """Finds while somebody types; the arrows move in the list, Enter takes a row.
+    """A screen that finds as the user types; arrow keys move in the list, Enter takes a row.
 
-    A subclass composes an `Input`, a `RowList` and a `Preview`, and says how to `find`, what to
-    `look_at` and what to `take`.
+    A subclass composes an `Input`, a `RowList` and a `Preview`, and implements `find`, `look_at`
+    and `take`.
     """
 
     BESIDE_COLUMNS = 110
@@ -93,25 +93,25 @@ class Finder(FullScreen[None]):
         super().__init__(kb)
         self.first_query = query
         self.answered: str | None = None
-        """The query that the list answers; None before the first answer."""
+        """The query of the results in the list; None before the first results."""
 
-    # What a subclass gives
+    # For subclasses
 
     @abstractmethod
     async def find(self, query: str) -> None:
-        """Fill the list, perhaps in steps."""
+        """Fill the list with results, perhaps in several steps."""
 
     async def find_at_once(self, query: str) -> None:
-        """Fill the list as fast as possible: somebody has pressed Enter already."""
+        """Fill the list without delay, because Enter was pressed before the results came."""
         await self.find(query)
 
     @abstractmethod
     def look_at(self, preview: Preview) -> None:
-        """Preview what the cursor is on."""
+        """Preview the row under the cursor."""
 
     @abstractmethod
     async def take(self) -> None:
-        """Do what Enter means."""
+        """Act on the row under the cursor, as on Enter."""
 
     # Parts
 
@@ -121,11 +121,11 @@ class Finder(FullScreen[None]):
 
     @property
     def rows(self) -> RowList[Any]:
-        """The list that is seen."""
+        """The visible list."""
         return self.query_one(RowList)
 
     def on_mount(self) -> None:
-        """Answer the line as it is, also where it is empty."""
+        """Search even for an empty query."""
         if not self.first_query:
             self.search()
 
@@ -133,24 +133,24 @@ class Finder(FullScreen[None]):
 
     @property
     def query_text(self) -> str:
-        """What is asked for."""
+        """The current query."""
         return self.field.value.strip()
 
     def search(self) -> None:
-        """Find what the line says now; what was looked for before is given up."""
+        """Search for the current query, cancelling the previous search."""
         run_latest(self, "search", self.find, self.query_text)
 
     def ask(self, query: str) -> None:
-        """Put another text into the line."""
+        """Replace the text of the input."""
         self.field.value = query
         self.field.cursor_position = len(query)
 
     @on(Input.Changed)
-    def _typed(self) -> None:
+    def _search_changed(self) -> None:
         self.search()
 
     @on(RowList.Highlighted)
-    def _highlighted(self) -> None:
+    def _preview_row(self) -> None:
         self.look_at(self.preview)
 
     # Actions
@@ -170,12 +170,12 @@ class Finder(FullScreen[None]):
     async def action_open(self) -> None:
         query = self.query_text
         if query != self.answered:
-            # Enter came faster than the answer.
+            # Enter was pressed before the results came.
             await self.find_at_once(query)
         await self.take()
 
     def leave_for(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
-        """Close, and show a file in the screen below."""
+        """Close, and show a file on the screen below."""
         below = self.app.screen_stack[-2]
         self.dismiss(None)
         below.post_message(OpenEntry(path, line, edit=edit))

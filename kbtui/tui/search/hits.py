@@ -1,4 +1,4 @@
-"""The hits of a search as rows: by note, what matched without its markup, weak ones folded."""
+"""Search hits as rows: grouped by note, markup removed, weak hits folded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList, at_both_ends
 from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
 
-_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
-_TITLE = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
+_PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
+_TITLE_PREFIX = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
 
 
 def by_note(hits: Iterable[Hit]) -> list[Hit]:
-    """Hits with those of one note together, notes in the order of their best hit."""
+    """Group hits by note, notes in the order of their best hit."""
     notes: dict[str, list[Hit]] = {}
     for hit in hits:
         notes.setdefault(_note(hit), []).append(hit)
@@ -30,18 +30,18 @@ def by_note(hits: Iterable[Hit]) -> list[Hit]:
 
 
 class HitList(RowList[Hit | tuple[Hit, ...]]):
-    """Hits of four lines each: the note and the section, what stands there, a blank line."""
+    """A list of hits, four lines each: note and section, two lines of snippet, a blank line."""
 
     ROW_HEIGHT = 4
     empty = "Nothing found."
 
     def __init__(self, *, id: str | None = None) -> None:
-        self.items: tuple[Hit | tuple[Hit, ...], ...] = ()  # the last one may be all weak ones
+        self.items: tuple[Hit | tuple[Hit, ...], ...] = ()  # the last may be all weak hits, folded
         self._names = Names()
         super().__init__(id=id)
 
     def show_hits(self, hits: Sequence[Hit], names: Names) -> None:
-        """Show hits; the cursor stays with its hit if the person moved it."""
+        """Show hits, keeping the current hit if the user moved the cursor."""
         kept = self.hit if self.cursor else None
         strong, weak = without_weak(hits)
         self._names = names
@@ -54,7 +54,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         self.show((*found, *([tuple(by_note(weak))] if weak else ())), next(places, 0))
 
     def unfold(self) -> bool:
-        """Show the weak hits as well where the cursor is on their line; True if it was."""
+        """Unfold the weak hits if the cursor is on their row; return whether it was."""
         weak = self.item
         if not isinstance(weak, tuple):
             return False
@@ -67,19 +67,19 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         return self.item if isinstance(self.item, Hit) else None
 
     def named(self, hit: Hit) -> Named:
-        """What a hit is in."""
+        """Return the title and kind of a hit's note or conversation."""
         if hit.session is not None and hit.path != log_of(hit):
-            return self._names[log_of(hit)]  # it was condensed: the title is the archive's
+            return self._names[log_of(hit)]  # condensed: the hit's own title is the archive's
         if hit.session is not None:
             return Named(hit.path, clean_line(hit.title or hit.heading))
         return self._names[hit.path]
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw one hit, or the line that stands for the weak ones."""
+        """Draw one hit, or the row of the folded weak hits."""
         hit, above = self.items[index], self.items[index - 1] if index else None
         if isinstance(hit, tuple):
-            more = f" {counted(len(hit), 'weaker hit')}, by meaning alone · Enter shows them"
-            return [Content.styled(more, ".rows--muted").truncate(width, ellipsis=True)]
+            label = f" {counted(len(hit), 'weaker hit')}, by meaning alone · Enter shows them"
+            return [Content.styled(label, ".rows--muted").truncate(width, ellipsis=True)]
         head = self._head(hit, same_note=isinstance(above, Hit) and _note(above) == _note(hit))
         right = Content.styled(place_of(hit), ".rows--muted")
         lines = snippet_of(hit, self._names).wrap(max(10, width - 4))
@@ -89,7 +89,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         return [at_both_ends(head, right, width), *below]
 
     def _head(self, hit: Hit, *, same_note: bool) -> Content:
-        """The note, once for all its hits, and the section."""
+        """Return the note, omitted after its first hit, and the section."""
         named, section = self.named(hit), _section(hit)
         section = "" if section in {named.title, str(day_of_note(hit.path))} else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
@@ -104,7 +104,7 @@ def _note(hit: Hit) -> str:
 
 
 def _section(hit: Hit) -> str:
-    """The heading that a hit is below; of a conversation who said it, and when."""
+    """Return the heading above a hit, or the speaker and time in a conversation."""
     heading = clean_line(hit.heading)
     if hit.session is not None:
         who = speaker(hit.speaker or "", hit.session)
@@ -113,7 +113,7 @@ def _section(hit: Hit) -> str:
 
 
 def place_of(hit: Hit) -> str:
-    """Where a hit is beside its title: its folder, where its sign doesn't say so, and line."""
+    """Return a hit's line, and its folder unless its sign implies it; or its message number."""
     if hit.session is not None and hit.messages is not None:
         return f"conversation · message {hit.messages[0]}"
     folder = clean_line(short_name(hit.path).rpartition("/")[0])
@@ -121,53 +121,53 @@ def place_of(hit: Hit) -> str:
 
 
 def log_of(hit: Hit) -> str:
-    """The path of the conversation that a hit is from."""
+    """Return the log path of a hit's conversation."""
     return f"sessions/{hit.session}.jsonl"
 
 
 def paths_in(hits: Iterable[Hit]) -> Iterator[str]:
-    """The files that hits are in, and those that links in what is shown of them name by path."""
+    """Yield the paths of the hits' files, and of the links in their snippets."""
     for hit in hits:
         yield hit.path
         if hit.session is not None and hit.path != log_of(hit):
             yield log_of(hit)
-        yield from (_linked(link) for link in _LINK.findall(hit.snippet))
+        yield from (_link_path(link) for link in _PATH_LINK.findall(hit.snippet))
 
 
-def _linked(path: str) -> str:
+def _link_path(path: str) -> str:
     return f"{ENTRIES}{path}.md"
 
 
 def snippet_of(hit: Hit, names: Names | None = None) -> Content:
-    """The snippet in one line, without its markup, with its matches marked.
+    """Return a hit's snippet as one line, without markup and with its matches highlighted.
 
-    The title that it begins with is left out: the row names the note already. A link by a path is
-    said as the title that is at its end, of which `names` knows.
+    A leading title is left out, as the row shows it. A link by path is shown as its target's title,
+    looked up in `names`.
     """
-    title = _TITLE.match(hit.snippet)
+    title = _TITLE_PREFIX.match(hit.snippet)
     repeats = title is not None and clean_line(title[1]) == hit.title
     start = title.end() if title is not None and repeats else 0
-    return Content.assemble(*_marked(hit, start, names or Names()))
+    return Content.assemble(*_styled_pieces(hit, start, names or Names()))
 
 
-def _marked(hit: Hit, start: int, names: Names) -> Iterator[tuple[str, str]]:
-    """The pieces of the snippet that stay, each with its style."""
+def _styled_pieces(hit: Hit, start: int, names: Names) -> Iterator[tuple[str, str]]:
+    """Yield the snippet's pieces without markup, each with its style."""
     snippet, matches = hit.snippet, sorted(hit.matches)
     for first, last in kept(snippet[start:]):
         at, end = start + first, start + last
         path, _, section = snippet[at:end].partition("#")
         if snippet[:at].endswith("[[") and "/" in path:
-            found = any(at <= match[0] < end for match in matches)
-            said = names[_linked(path)].title + (f"{INTO}{section}" if section else "")
-            yield _flat(said), ".rows--match" if found else ""
+            has_match = any(at <= match[0] < end for match in matches)
+            text = names[_link_path(path)].title + (f"{INTO}{section}" if section else "")
+            yield _one_line(text), ".rows--match" if has_match else ""
             continue
         for match_start, match_end in matches:
             if match_start >= at and match_end <= end:
-                yield _flat(snippet[at:match_start]), ""
-                yield _flat(snippet[match_start:match_end]), ".rows--match"
+                yield _one_line(snippet[at:match_start]), ""
+                yield _one_line(snippet[match_start:match_end]), ".rows--match"
                 at = match_end
-        yield _flat(snippet[at:end]), ""
+        yield _one_line(snippet[at:end]), ""
 
 
-def _flat(text: str) -> str:
+def _one_line(text: str) -> str:
     return clean(text).replace("\n", " ").replace("\t", " ")

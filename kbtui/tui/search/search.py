@@ -1,4 +1,4 @@
-"""Searching the text of everything: hits while you type, the place beside them."""
+"""The search screen: hits as the user types, with a preview."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ SCOPES = {
     "sessions": "Conversations",
     "all": "All",
 }
-"""Where is searched, by scope and as people say it; the next three are the library."""
+"""The label of each scope; the default scope comprises the next three."""
 LIMIT = 50
-_WORDS_AFTER_SECONDS = 0.05
-_MEANING_AFTER_SECONDS = 0.35
-_MORE = '"these words in a row"   -without   begin*'
-_SAVED = "\N{BLACK STAR} "
+_WORDS_DELAY_SECONDS = 0.05
+_MEANING_DELAY_SECONDS = 0.35
+_QUERY_HINT = '"these words in a row"   -without   begin*'
+_SAVED_MARK = "\N{BLACK STAR} "
 
 
 class SearchScreen(Finder):
-    """Words at every key, meaning after a pause; Enter opens the hit at its line."""
+    """Search by words at each key press, and by meaning after a pause; Enter opens the hit."""
 
     DEFAULT_CSS = """
     SearchScreen {
@@ -122,12 +122,12 @@ class SearchScreen(Finder):
     def on_mount(self) -> None:
         self.lately.empty = "Type to search in the text of all notes."
         self._show_scope()
-        self._learn_values()
+        self._load_values()
         if self.first_query:
             self.ask(self.first_query)
 
     @latest("values")
-    async def _learn_values(self) -> None:
+    async def _load_values(self) -> None:
         self._values = await asyncio.to_thread(values_of, self.kb)
         self._offer()
 
@@ -137,23 +137,23 @@ class SearchScreen(Finder):
 
     @property
     def rows(self) -> RowList[Any]:
-        """The list that is seen."""
+        """The visible list."""
         return self.lately if self.has_class("-asks-nothing") else self.hits
 
     @property
     def scope(self) -> str:
-        """Where is searched."""
+        """The current scope."""
         return [*SCOPES][self._scope]
 
     # Conditions
 
     @property
     def query_text(self) -> str:
-        """The chips, and what is typed behind them."""
+        """The conditions of the chips, then the text of the input."""
         return " ".join([*self._chips, super().query_text]).strip()
 
     def ask(self, query: str) -> None:
-        """Ask for something else; its conditions become chips."""
+        """Search for another query; its conditions become chips."""
         chips, rest = split_conditions(query, whole=True)
         self._set_chips(chips)
         super().ask(rest)
@@ -164,7 +164,7 @@ class SearchScreen(Finder):
         self.query_one("#search-chips", Static).update(chips_drawn(chips))
 
     @on(Input.Changed)
-    def _made_chips(self) -> None:
+    def _extract_chips(self) -> None:
         chips, rest = split_conditions(self.field.value)
         if chips:
             self._set_chips([*self._chips, *chips])
@@ -182,7 +182,7 @@ class SearchScreen(Finder):
         self.search()
 
     def _offer(self) -> None:
-        """Offer what the last word may become."""
+        """Show completions of the last word."""
         typed = self.field.value
         self._offers = offered(typed, self._values) if typed or not self._chips else []
         line = self.query_one("#search-offers", Static)
@@ -190,7 +190,7 @@ class SearchScreen(Finder):
         line.update(offers_drawn(self._offers, "" if typed else "Narrow by "))
 
     def action_take_offer(self, number: int) -> None:
-        """Put an offer in the place of the last word; one that is gone by now does nothing."""
+        """Replace the last word by an offer; ignore an offer that no longer exists."""
         if number >= len(self._offers):
             return
         before = self.field.value.rpartition(" ")[0]
@@ -208,59 +208,58 @@ class SearchScreen(Finder):
     # Searching
 
     async def find(self, query: str) -> None:
-        """Show hits by words, and after a pause by meaning too."""
+        """Show hits by words, and after a pause by meaning as well."""
         self.set_class(not query, "-asks-nothing")
         if not query:
-            await self._show_nothing()
+            await self._show_recent()
             return
-        await asyncio.sleep(_WORDS_AFTER_SECONDS)
-        if await self._ask(query, semantic=False):
-            await asyncio.sleep(_MEANING_AFTER_SECONDS - _WORDS_AFTER_SECONDS)
-            await self._ask(query, semantic=True)
+        await asyncio.sleep(_WORDS_DELAY_SECONDS)
+        if await self._search_for(query, semantic=False):
+            await asyncio.sleep(_MEANING_DELAY_SECONDS - _WORDS_DELAY_SECONDS)
+            await self._search_for(query, semantic=True)
 
     async def find_at_once(self, query: str) -> None:
-        """Show hits by words."""
         if query:
-            await self._ask(query, semantic=False)
+            await self._search_for(query, semantic=False)
 
-    async def _ask(self, query: str, *, semantic: bool) -> bool:
+    async def _search_for(self, query: str, *, semantic: bool) -> bool:
         try:
-            result, names = await asyncio.to_thread(self._found, query, semantic)
+            result, names = await asyncio.to_thread(self._query_index, query, semantic)
         except KbtuiError as error:
-            self._say(f"{error.message} {error.hint}", "$text-error")
+            self._show_text(f"{error.message} {error.hint}", "$text-error")
             return False
         self._show(result, names)
         if semantic:
-            await self._count(result)
+            await self._count_in_conversations(result)
         return True
 
-    def _found(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
+    def _query_index(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
         result = self.kb.search.search(query, self.scope, LIMIT, semantic=semantic)
         return result, names_of(self.kb.library, paths_in(result.hits), self.kb.sessions)
 
-    async def _count(self, result: SearchResult) -> None:
-        """Say how many places in conversations answer as well, where those aren't searched."""
+    async def _count_in_conversations(self, result: SearchResult) -> None:
+        """Count the hits in conversations, and show the count if the query is still current."""
         query, scope = result.query, result.scope
         count = await asyncio.to_thread(self.kb.search.in_conversations, query, scope)
         if count and query.strip() == self.answered and scope == self.scope:
             self._counts["sessions"] = count
             self._show_scope()
 
-    async def _show_nothing(self) -> None:
-        """Show what was looked for before, saved searches first."""
+    async def _show_recent(self) -> None:
+        """Show the saved and the recent searches."""
         self._suggestion = self.answered = ""
         self._counts = {}
         self._show_scope()
         self.hits.show_hits((), Names())
         self.preview.clear()
-        self._count_hits("")
-        self._say(_MORE)
-        saved, last = await asyncio.to_thread(self._searches.read)
-        choices = [Choice(f"{_SAVED}{query}", "saved", query) for query in saved]
-        self.lately.show([*choices, *(Choice(f"  {query}", "", query) for query in last)])
+        self._show_count("")
+        self._show_text(_QUERY_HINT)
+        saved, recent = await asyncio.to_thread(self._searches.read)
+        choices = [Choice(f"{_SAVED_MARK}{query}", "saved", query) for query in saved]
+        self.lately.show([*choices, *(Choice(f"  {query}", "", query) for query in recent)])
 
-    def _count_hits(self, said: str) -> None:
-        self.query_one("#search-found", Pane).label_with("Search", place=said)
+    def _show_count(self, label: str) -> None:
+        self.query_one("#search-found", Pane).label_with("Search", place=label)
 
     def _show(self, result: SearchResult, names: Names) -> None:
         if result.query.strip() != self.answered:
@@ -276,21 +275,21 @@ class SearchScreen(Finder):
         count = len(result.hits)
         kind = "words and meaning" if result.semantic else "words"
         found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
-        self._count_hits(f"{found} by {kind} in {result.took_ms:,.0f} ms")
-        self._show_state(self._state_of(result))
+        self._show_count(f"{found} by {kind} in {result.took_ms:,.0f} ms")
+        self._show_state(self._notices(result))
 
-    def _state_of(self, result: SearchResult) -> Content:
-        """What was probably meant, and what else there is to know."""
+    def _notices(self, result: SearchResult) -> Content:
+        """Return the spelling suggestion and the result's notice."""
         parts = []
         if self._suggestion:
             key = "Tab" if result.hits else "Enter"
-            meant = Content.styled(f"did you mean {self._suggestion}? ({key})", "$text-accent")
-            parts.append(meant.stylize(Style.from_meta({"@click": "screen.take_suggestion"})))
+            suggestion = Content.styled(f"did you mean {self._suggestion}? ({key})", "$text-accent")
+            parts.append(suggestion.stylize(Style.from_meta({"@click": "screen.take_suggestion"})))
         if result.notice:
             parts.append(Content.styled(clean_line(result.notice), "$text-muted"))
         return Content("   ").join(parts)
 
-    def _say(self, text: str, style: str = "$text-muted") -> None:
+    def _show_text(self, text: str, style: str = "$text-muted") -> None:
         self._show_state(Content.styled(clean_line(text), style))
 
     def _show_state(self, state: Content) -> None:
@@ -299,7 +298,7 @@ class SearchScreen(Finder):
         line.update(state)
 
     def look_at(self, preview: Preview) -> None:
-        """Show the place of the hit."""
+        """Preview the hit under the cursor."""
         hit = self.hits.hit
         if hit is not None:
             preview.border_title = coloured(preview, signed(self.hits.named(hit)))
@@ -307,9 +306,9 @@ class SearchScreen(Finder):
             preview.look_at(path, (hit.line, hit.lines[1]), message)
 
     def _target(self, hit: Hit) -> tuple[str, int | None]:
-        """What to show of a hit: a file, or a conversation and its message.
+        """Return the path to open for a hit and, in a conversation, the message.
 
-        Of what was condensed it is the conversation that it was made of, while that is there.
+        For a condensed hit that is the original conversation, as long as its log exists.
         """
         log = log_of(hit)
         if hit.session and hit.messages and self.kb.workspace.place(log).is_file():
@@ -328,7 +327,7 @@ class SearchScreen(Finder):
         self.search()
 
     def _show_scope(self) -> None:
-        """The places, with how many hits each has where that is known, as far as there is room."""
+        """Show the scopes and the known hit counts, with fewer counts and gaps if too narrow."""
         line = self.query_one("#search-scope", Static)
         for gap, least in ((3, 0), (2, 0), (2, 1)):
             tabs = Content(" " * gap).join([*self._tabs(least)])
@@ -337,10 +336,10 @@ class SearchScreen(Finder):
         line.update(tabs)
 
     def _tabs(self, least: int) -> Iterator[Content]:
-        """The name of each place, with the count of its hits where that isn't less than `least`."""
-        for scope, said in SCOPES.items():
+        """Yield each scope's label, with its hit count if that is at least `least`."""
+        for scope, label in SCOPES.items():
             count = self._counts.get(scope, -1)
-            tab = Content(f"{said} {_count_said(count)}" if count >= least else said)
+            tab = Content(f"{label} {_count_text(count)}" if count >= least else label)
             if scope == self.scope:
                 yield tab.stylize("bold $primary underline")
             else:
@@ -352,14 +351,14 @@ class SearchScreen(Finder):
             query = self.lately.item.value
         if not query:
             return
-        kept = await asyncio.to_thread(self._searches.save, query)
-        word = "Saved" if kept else "No longer saved"
+        is_saved = await asyncio.to_thread(self._searches.save, query)
+        word = "Saved" if is_saved else "No longer saved"
         self.notify(f"{word}: {clean_line(query)}", markup=False)
         if self.has_class("-asks-nothing"):
             self.search()
 
     async def take(self) -> None:
-        """Open the hit at its line; where there is none, search for what was probably meant."""
+        """Open the hit under the cursor; if there is none, search for the suggestion."""
         if self.has_class("-asks-nothing"):
             if self.lately.item is not None:
                 self.ask(self.lately.item.value)
@@ -376,16 +375,16 @@ class SearchScreen(Finder):
 
 
 def counts_of(result: SearchResult) -> dict[str, int]:
-    """How many hits each place has, as far as a result tells."""
+    """Return the number of hits per scope, as far as it follows from a result."""
     counts = {result.scope: len(result.hits)}
     if result.scope in {"default", "all"} and len(result.hits) < LIMIT:
         docs = sum(hit.path.startswith("docs/") for hit in result.hits)
-        talks = sum(hit.session is not None for hit in result.hits)
+        conversations = sum(hit.session is not None for hit in result.hits)
         memory = sum(hit.path.startswith("memory/") for hit in result.hits if hit.session is None)
-        notes = len(result.hits) - docs - memory - talks
+        notes = len(result.hits) - docs - memory - conversations
         counts |= {"knowledge": notes, "memory": memory, "docs": docs}
     return counts
 
 
-def _count_said(count: int) -> str:
+def _count_text(count: int) -> str:
     return f"{count}+" if count >= LIMIT else str(count)

@@ -1,4 +1,4 @@
-"""Opening an entry by a few letters of its name; what isn't there can be made at once."""
+"""The switcher: open an entry by a few letters of its name, or create it."""
 
 from __future__ import annotations
 
@@ -34,44 +34,44 @@ LIMIT = 200
 
 
 class FoundEntry(NamedTuple):
-    """A row: an entry by its name or the `line` of its text that says it, or none to be made."""
+    """A row: an entry found by name, or by its text with the `line`; None to create one."""
 
     entry: EntryInfo | None = None
     line: int | None = None
 
 
 class EntryNamesList(RowList[FoundEntry]):
-    """Entries of that name, the offer to make one, and then entries that say so in their text."""
+    """Entries found by name, an offer to create one, then entries found by their text."""
 
     def __init__(self) -> None:
         self.items: Sequence[FoundEntry] = ()
         self.query_text = ""
         self.offer = ""
-        self._filled = False
+        self._is_filled = False
         super().__init__(id="switcher-list")
 
     def show_entries(self, entries: list[EntryInfo], query: str) -> None:
-        """Show what was found for `query`; a name that nobody has can be made."""
-        self.query_text, self._filled = query, True
+        """Show the entries found for `query`; offer to create one if the title isn't taken."""
+        self.query_text, self._is_filled = query, True
         taken = {name.casefold() for e in entries[:20] for name in (e.title, *e.aliases)}
         title = clean_line(query)
         self.offer = title if title and title.casefold() not in taken else ""
         self.show([*map(FoundEntry, entries), *[FoundEntry()] * bool(self.offer)], 0)
 
     def show_in_texts(self, found: list[tuple[EntryInfo, int]]) -> None:
-        """Show below all else which entries say it in their text, each with the line."""
+        """Append the entries found by their text, each with the line."""
         named = {row.entry.path for row in self.items if row.entry is not None}
         new = (each for each in found if each[0].path not in named)
         self.show([*self.items, *(FoundEntry(*each) for each in new)])
 
     @property
     def found(self) -> FoundEntry:
-        """The row under the cursor, without an entry on the offer."""
+        """The row under the cursor; its entry is None for the offer or in an empty list."""
         return self.item or FoundEntry()
 
     def empty_text(self) -> Content:
-        """Say that there is nothing yet."""
-        text = "No notes yet: type a title to make one." if self._filled else "…"
+        """Return a hint to create a note, or an ellipsis while loading."""
+        text = "No notes yet: type a title to make one." if self._is_filled else "…"
         return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
@@ -83,23 +83,23 @@ class EntryNamesList(RowList[FoundEntry]):
         named = Named(entry.path, title_of(entry), kind_of(entry.type, entry.path))
         name = Content(" ") + signed(named)
         if line is not None:
-            said = Content.styled("  in its text", ".rows--muted")
-            return [(name + said).truncate(width, ellipsis=True)]
+            remark = Content.styled("  in its text", ".rows--muted")
+            return [(name + remark).truncate(width, ellipsis=True)]
         name = marked(name, named.title, self.query_text)
         return [at_both_ends(name, Content.styled(self._place(entry), ".rows--muted"), width)]
 
     def _place(self, entry: EntryInfo) -> str:
-        """What a page is; of entries whose titles are alike, where each lies."""
+        """Return the kind of a page, or the path of an entry whose title isn't unique."""
         named = (row.entry for row in self.items if row.entry is not None and row.line is None)
-        alike = sum(title_of(each) == title_of(entry) for each in named) > 1
+        is_ambiguous = sum(title_of(each) == title_of(entry) for each in named) > 1
         is_page = entry.category.startswith("@")
         return clean_line(
-            f"{entry.category}/{entry.slug}" if alike else entry.category[1:] * is_page
+            f"{entry.category}/{entry.slug}" if is_ambiguous else entry.category[1:] * is_page
         )
 
 
 class SwitcherScreen(Finder, ModalScreen[None]):
-    """Type, see, Enter. Recent entries come first where nothing is typed."""
+    """The switcher; lists recent entries while nothing is typed."""
 
     DEFAULT_CSS = """
     SwitcherScreen {
@@ -124,7 +124,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
 
     def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
         super().__init__(kb, query)
-        self._searches = 0
+        self._search_count = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="switcher") as box:
@@ -140,28 +140,28 @@ class SwitcherScreen(Finder, ModalScreen[None]):
     names = getters.query_one(EntryNamesList)
 
     async def find(self, query: str) -> None:
-        """Show the entries of that name, and after a pause those that say it in their text."""
+        """Show the entries found by name, and after a pause those found by their text."""
         await self.find_at_once(query)
         if worth_searching(query):
             await asyncio.sleep(TEXTS_AFTER_SECONDS)
             self.names.show_in_texts(await asyncio.to_thread(entries_saying, self.kb, query))
 
     async def find_at_once(self, query: str) -> None:
-        """Show the entries of that name, or the newest for no name."""
-        self._searches += 1
-        number = self._searches
+        """Show the entries found by name, or the most recent ones for an empty query."""
+        self._search_count += 1
+        number = self._search_count
 
-        def found() -> list[EntryInfo]:
-            index, stale = names_of(self.kb), lambda: number != self._searches
+        def load() -> list[EntryInfo]:
+            index, stale = names_of(self.kb), lambda: number != self._search_count
             return [match.entry for match in index.search(query, LIMIT, stale=stale)]
 
-        entries = await asyncio.to_thread(found)
-        if number == self._searches:
+        entries = await asyncio.to_thread(load)
+        if number == self._search_count:
             self.answered = query
             self.names.show_entries(entries, query)
 
     def look_at(self, preview: Preview) -> None:
-        """Show the entry under the cursor."""
+        """Preview the entry under the cursor."""
         entry = self.names.found.entry
         if entry is None:
             preview.clear()
@@ -169,14 +169,14 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             preview.look_at(entry.path)
 
     async def take(self) -> None:
-        """Open the entry, or make it."""
+        """Open the entry, or create it."""
         entry, line = self.names.found
         if entry is not None:
             self.leave_for(entry.path, line)
         elif self.names.offer:
-            await self._make(self.names.offer)
+            await self._create(self.names.offer)
 
-    async def _make(self, title: str) -> None:
+    async def _create(self, title: str) -> None:
         entry = await new_entry(self, self.kb, title)
         if entry is not None:
             self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

@@ -36,7 +36,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.terminal.background import call_after, latest, run_latest
 from kbtui.tui.terminal.first_keys import hand_over
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.terminal.process import (
     DiskWatch,
     SignalWatch,
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
 else:
-    help_, settings_screen, tasks, theme_screen, workspaces = later(
+    help_, settings_screen, tasks, theme_screen, workspaces = lazy_modules(
         "app.help", "app.settings_screen", "app.tasks", "app.theme_screen", "app.workspaces"
     )
-    dialogs, history, reports, time_travel = later(
+    dialogs, history, reports, time_travel = lazy_modules(
         "widgets.dialogs", "history.history", "chat.commands.reports", "history.time_travel"
     )
 

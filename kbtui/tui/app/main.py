@@ -27,7 +27,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.title_row import TitleRow
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kbtui.tui.inbox import inbox
     from kbtui.tui.search import search, switcher
 else:
-    history, inbox, search, switcher, time_travel = later(
+    history, inbox, search, switcher, time_travel = lazy_modules(
         "history.history",
         "inbox.inbox",
         "search.search",

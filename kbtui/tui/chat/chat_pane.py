@@ -25,7 +25,7 @@ from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.messages import go_to
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import call_after, run_latest
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.start import StartPanel
     from kbtui.tui.terminal import process
 else:
-    commands, importing, item_actions, items, memory_commands, start, process = later(
+    commands, importing, item_actions, items, memory_commands, start, process = lazy_modules(
         "chat.commands.chat_commands",
         "chat.commands.importing",
         "chat.commands.item_actions",

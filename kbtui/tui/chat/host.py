@@ -14,7 +14,7 @@ from kbtui.text import clean_line
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.messages import Working, go_to, tell
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.conversation.items import Item
     from kbtui.tui.messages import Severity
 else:
-    conversation, items = later("chat.conversation.conversation", "chat.conversation.items")
+    conversation, items = lazy_modules("chat.conversation.conversation", "chat.conversation.items")
 
 T = TypeVar("T")
 _TICK_SECONDS = 0.2

@@ -22,7 +22,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import latest, run_latest
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
 else:
-    documents, entry_actions, entry_editor, entry_view, note_map = later(
+    documents, entry_actions, entry_editor, entry_view, note_map = lazy_modules(
         "notes.documents",
         "notes.entry_actions",
         "notes.entry_editor",

@@ -19,7 +19,7 @@ from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, LeftOut, build_tree
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import latest
-from kbtui.tui.terminal.later import later
+from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.notes import recent
 else:
-    recent = later("notes.recent")
+    recent = lazy_modules("notes.recent")
 
 _MIN_RECENT_ROWS = 36
 """Height in rows from which recent changes fit below the tree."""

@@ -18,7 +18,7 @@ class _LazyModule:
         return getattr(import_module(self._name), name)
 
 
-def later(*modules: str) -> Any:
+def lazy_modules(*modules: str) -> Any:
     """Return lazy stand-ins for modules named relative to ``kbtui.tui``; a single one unwrapped."""
     stand_ins = [_LazyModule(f"kbtui.tui.{name}") for name in modules]
     return stand_ins if len(stand_ins) > 1 else stand_ins[0]

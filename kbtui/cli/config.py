@@ -138,10 +138,10 @@ def _warn_if_hidden(place: WorkspaceOption, name: str) -> None:
 
     try:
         in_force = value_of(_settings(place), name)
-        mine = _value_in_file(name)
+        from_file = _value_in_file(name)
     except KbtuiError:
         return
-    if in_force not in {HIDDEN, mine} if isinstance(mine, str) else in_force != mine:
+    if in_force not in {HIDDEN, from_file} if isinstance(from_file, str) else in_force != from_file:
         note(f"kbtui: The environment or the workspace's kbtui.toml sets {name} to {in_force!r}.")
 
 

@@ -149,13 +149,13 @@ def _show_conversation(
     from kbtui.maintenance.export import message_shape, session_markdown
 
     log = kb.sessions.read_log(session)
-    said = [each for each in log.messages if message is None or each.id == int(message)]
-    if message and not said:
+    messages = [each for each in log.messages if message is None or each.id == int(message)]
+    if message and not messages:
         raise NotFoundError(f"There is no message {message} in it.", f"It has {log.last_id}.")
     if as_json:
-        say_json([message_shape(each) for each in said])
+        say_json([message_shape(each) for each in messages])
     else:
-        say("\n".join(session_markdown(session, log.shown_title, said)))
+        say("\n".join(session_markdown(session, log.shown_title, messages)))
 
 
 def _document_path(kb: KnowledgeBase, name: str) -> str:

@@ -71,9 +71,9 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class _Exported:
-    """What was written: `told` in words, `count` files or messages, `kept_back` private ones."""
+    """What was written: `summary` in words, `count` files or messages, `kept_back` private ones."""
 
-    told: str
+    summary: str
     count: int
     kept_back: int
     is_partial: bool = False
@@ -139,7 +139,7 @@ def export(
     if not wanted.to_output:
         count = {"count": done.count, "private_kept_back": kept}
         shape = {"target": str(wanted.file), "format": form, **count}
-        say_json(shape) if as_json else say(f"{done.told} written to {wanted.file}")
+        say_json(shape) if as_json else say(f"{done.summary} written to {wanted.file}")
     if done.is_partial:
         click.get_current_context().exit(1)
 
@@ -163,8 +163,8 @@ def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Targe
     _note_left_out(tree)
     if not wanted.to_output:
         note(f"kbtui: {_STAYS}")
-    told = counted(count, "file")
-    return _Exported(told, count, tree.kept_back, is_partial=bool(tree.left_out))
+    summary = counted(count, "file")
+    return _Exported(summary, count, tree.kept_back, is_partial=bool(tree.left_out))
 
 
 def _moment(text: str) -> datetime:
@@ -210,9 +210,9 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Expor
     session = kb.sessions.find(ref)
     log = kb.sessions.read_log(session)
     title = session if view.sessions.hides_any(session) else log.shown_title
-    said = [each for each in log.messages if each.role in ("user", "assistant")]
-    said = [each for each in said if each.content.strip()]
-    shown = [each for each in said if not view.sessions.withholds(each)]
+    messages = [each for each in log.messages if each.role in ("user", "assistant")]
+    messages = [each for each in messages if each.content.strip()]
+    shown = [each for each in messages if not view.sessions.withholds(each)]
     with wanted.opened() as stream:
         if wanted.form == "md":
             stream.write("\n".join(session_markdown(session, title, shown)).encode())
@@ -220,7 +220,7 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Expor
             named = _conversation_shape(replace(log.info(session), title=title), shown)
             shape = {"format": _FORMAT, **named}
             stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
-    return _Exported(counted(len(shown), "message"), len(shown), len(said) - len(shown))
+    return _Exported(counted(len(shown), "message"), len(shown), len(messages) - len(shown))
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Target) -> None:
@@ -265,10 +265,10 @@ def _conversations(kb: KnowledgeBase, tree: Tree) -> Iterator[tuple[SessionInfo,
 def _conversation_shape(info: SessionInfo, messages: Iterable[SessionMessage]) -> dict[str, Any]:
     from kbtui.maintenance.export import message_shape
 
-    said = [
+    texts = [
         each for each in messages if each.role in ("user", "assistant") and each.content.strip()
     ]
-    return {**session_shape(info), "messages": [message_shape(each) for each in said]}
+    return {**session_shape(info), "messages": [message_shape(each) for each in texts]}
 
 
 def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:

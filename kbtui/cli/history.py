@@ -209,8 +209,8 @@ def _print_last(kb: KnowledgeBase, last: Commit) -> None:
     from kbtui.presentation.commit_summary import sentence
     from kbtui.presentation.notes import Names
 
-    said = sentence(last, Names(kb.library.infos()))
-    say(f"Taking back: {said} ({last.id[:10]}, {moment(last.time)})")
+    change = sentence(last, Names(kb.library.infos()))
+    say(f"Taking back: {change} ({last.id[:10]}, {moment(last.time)})")
 
 
 @click.command()

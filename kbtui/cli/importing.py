@@ -134,8 +134,8 @@ class _ImportWork:
             self._kb.search.refresh([kept.path])
             self._results.append({"path": source, "document": file, "new": kept.new})
             if not self._as_json:
-                said = "Kept as" if kept.new else "It is here already:"
-                say_line(f"{said} ", say_styled(file, fg="cyan"))
+                lead = "Kept as" if kept.new else "It is here already:"
+                say_line(f"{lead} ", say_styled(file, fg="cyan"))
             if kind_of(kept.path):
                 with Documents(self._kb.workspace) as documents:
                     problem = documents.read(kept.path).problem
@@ -258,11 +258,11 @@ class _ImportWork:
         if isinstance(error, StoppedError) or (alone and not self._as_json):
             raise error
         self._failed = error
-        told = {"path": path, "error": error.message, "hint": error.hint or None}
+        failure = {"path": path, "error": error.message, "hint": error.hint or None}
         if self._results and self._results[-1]["path"] == path:  # its empty report
-            self._results[-1].update(told)
+            self._results[-1].update(failure)
         else:
-            self._results.append(told)
+            self._results.append(failure)
         note(f"kbtui: {path}: {error}")
 
     def _watch(self) -> Callable[[int, int, str], None]:
@@ -298,9 +298,9 @@ class _ImportWork:
         _say_skipped(found.skipped)
 
     def _preview_shape(self, found: ImportPreview) -> dict[str, Any]:
-        told = self._estimate(found)
-        estimated = {"model": told.model, "paid": told.is_paid, "usd": told.usd}
-        return {**preview_shape(found), "memory": {**estimated, "seconds": round(told.seconds)}}
+        cost = self._estimate(found)
+        estimated = {"model": cost.model, "paid": cost.is_paid, "usd": cost.usd}
+        return {**preview_shape(found), "memory": {**estimated, "seconds": round(cost.seconds)}}
 
 
 def _say_report(kb: KnowledgeBase, report: Report) -> None:
@@ -334,9 +334,9 @@ def _say_skipped(skipped: list[Skipped]) -> None:
 def preview_shape(found: ImportPreview) -> dict[str, Any]:
     """Return the preview of an export as a JSON object."""
     times = {"first": found.first, "last": found.last}
-    told = {name: time.isoformat() if time else None for name, time in times.items()}
+    shapes = {name: time.isoformat() if time else None for name, time in times.items()}
     # `asdict` copies a Counter wrongly: it counts its (kind, count) pairs.
-    return {**asdict(found), "named": found.named, **told}
+    return {**asdict(found), "named": found.named, **shapes}
 
 
 def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:

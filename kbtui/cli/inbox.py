@@ -61,12 +61,12 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
 
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)
-        said = _plan_sentence(plan, _names(kb, [plan]))
+        sentence = _plan_sentence(plan, _names(kb, [plan]))
     patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
         say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan)})
         return
-    note(said)
+    note(sentence)
     print_patch(patch)
     if not plan.places:
         note("All of it stands in the files already.")
@@ -171,8 +171,8 @@ def _list(place: WorkspaceOption, *, as_json: bool) -> None:
     for plan in () if as_json else plans:
         when = moment(plan.proposal.created)
         conflicts = f"  ({counted(len(plan.conflicts), 'conflict')})" if plan.conflicts else ""
-        said = say_styled(_plan_sentence(plan, names))
-        say_line(say_styled(plan.proposal.id, fg="yellow"), f"  {when}  ", said, conflicts)
+        sentence = say_styled(_plan_sentence(plan, names))
+        say_line(say_styled(plan.proposal.id, fg="yellow"), f"  {when}  ", sentence, conflicts)
     for path in problems:
         note(f"kbtui: {path} can't be read.")
     if not plans and not as_json:

@@ -143,8 +143,8 @@ def _is_cost_agreed(memory: Memory, *, is_sure: bool) -> bool:
         return True
     if unread.cost.model == OFFLINE:
         raise UsageError("No model is configured.", "kbtui setup, or /model in the app, adds one.")
-    said = counted(len(unread.sessions), "conversation")
-    note(f"{said} for {unread.cost.model}: {unread.cost.told(unread.tokens)}.")
+    conversations = counted(len(unread.sessions), "conversation")
+    note(f"{conversations} for {unread.cost.model}: {unread.cost.told(unread.tokens)}.")
     if is_sure or not unread.cost.is_paid:
         return True
     if sys.stdin is None or not sys.stdin.isatty():
@@ -164,11 +164,11 @@ def _print_outcomes(outcomes: Sequence[CondensingOutcome]) -> None:
 
 
 def _print_outcome(outcome: CondensingOutcome) -> None:
-    said: str = outcome.kind
+    status: str = outcome.kind
     if outcome.messages is not None:
         first, last = outcome.messages
-        said = f"{said}: messages {first} to {last}"
-    say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(said))
+        status = f"{status}: messages {first} to {last}"
+    say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(status))
     if outcome.notice:
         note(f"kbtui: {outcome.notice}")
     elif outcome.error is not None:  # a notice already includes the error

@@ -98,14 +98,14 @@ def _answer_many(
 ) -> int:
     """Answer a stream of queries, after syncing the index and loading the model once."""
     kb.search.sync()
-    said = ""
+    last_notice = ""
     for name, text in _read(queries):
         result = kb.search.search(
             text, **options, semantic=semantic is not False, wait=semantic is not False
         )
-        if result.notice and result.notice != said:
-            said = result.notice
-            note(f"kbtui: {said}")
+        if result.notice and result.notice != last_notice:
+            last_notice = result.notice
+            note(f"kbtui: {last_notice}")
         say_json_line({"id": name, "hits": [hit_shape(hit, kb.workspace) for hit in result.hits]})
     return 0
 

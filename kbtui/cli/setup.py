@@ -56,9 +56,9 @@ def _offer_unread(place: WorkspaceOption) -> None:
     with place.opened() as kb:
         unread = kb.memory.unread()
     if unread is not None and unread.sessions:
-        said = counted(len(unread.sessions), "conversation")
+        count = counted(len(unread.sessions), "conversation")
         say(
-            f"{said} without a model: `kbtui consolidate --all` has {unread.cost.model} condense"
+            f"{count} without a model: `kbtui consolidate --all` has {unread.cost.model} condense"
             f" them ({unread.cost.told(unread.tokens)})."
         )
 
@@ -68,8 +68,8 @@ def _local_model(models: ModelRegistry, wanted: str | None) -> FoundModel | None
     from kbtui.models.providers import OLLAMA
 
     # An Ollama on another machine counts: the user's environment names it.
-    mine = (each for each in models.usable_here() if each.is_local or each.source == OLLAMA)
-    named = (each for each in mine if wanted is None or each.is_called(wanted))
+    local = (each for each in models.usable_here() if each.is_local or each.source == OLLAMA)
+    named = (each for each in local if wanted is None or each.is_called(wanted))
     return next((each for each in named if each.usable), None)
 
 

@@ -228,7 +228,7 @@ def _count(
     ends = (min(times), max(times)) if times else (item.created, item.updated)
     known = [each for each in (*ends, found.first, found.last) if each is not None]
     found.first, found.last = min(known, default=None), max(known, default=None)
-    size = sum(len(each.text) for each in item.messages[plan.begin :])
+    size = sum(len(each.text) for each in item.messages[plan.first_new :])
     found.tokens += size // _CHARACTERS_PER_TOKEN
     if not again:
         found.conversations += 1
@@ -323,14 +323,15 @@ def _items(
 class _ConversationPlan:
     """What to do with a conversation: `kind` as in `ImportedSession`, or ``known`` or ``older``.
 
-    Messages from index `begin` on are new; the session is first rewound to message `back`, if set.
+    Messages from index `first_new` on are new. If `rewind_to` is set, the session is first rewound
+    to that message.
     """
 
     kind: str
     hashes: tuple[str, ...]
-    begin: int = 0
-    back: int | None = None
-    there: ImportedBlock | None = None
+    first_new: int = 0
+    rewind_to: int | None = None
+    prior: ImportedBlock | None = None
 
 
 class _Incoming:
@@ -347,7 +348,7 @@ class _Incoming:
         self._lot: dict[str, list[dict[str, Any]]] = {}
         self._marks: set[str] = set()
         self._size = 0
-        self._waiting: list[ImportedSession] = []
+        self._pending: list[ImportedSession] = []
         self.sessions: list[ImportedSession] = []
         self.known = 0
         self.skipped: list[Skipped] = []
@@ -355,25 +356,27 @@ class _Incoming:
     def plan(self, item: ImportedConversation) -> _ConversationPlan:
         """Compare a conversation with the sessions imported from it before."""
         sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
-        there = self._imported.brought(sessions[-1]) if sessions else None
-        if there is None:
+        prior = self._imported.brought(sessions[-1]) if sessions else None
+        if prior is None:
             return _ConversationPlan(
                 "new", () if self._batch is None else tuple(_hashes(item.messages))
             )
         hashes = tuple(_hashes(item.messages))
-        here = [mark for mark, _ in there.line]
-        pairs = zip(here, hashes, strict=False)
+        known_hashes = [mark for mark, _ in prior.line]
+        pairs = zip(known_hashes, hashes, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same == len(hashes):
-            return _ConversationPlan("known", hashes, begin=same)
-        if item.updated and there.updated and _iso(item.updated) < there.updated:
-            return _ConversationPlan("older", hashes, begin=len(hashes), there=there)
-        if there.went_on:
-            return _ConversationPlan("apart", hashes, begin=same, there=there)
-        if same == len(here):
-            return _ConversationPlan("grown", hashes, begin=same, there=there)
-        back = next((number for _, number in reversed(there.line[:same]) if number), 0)
-        return _ConversationPlan("changed", hashes, begin=same, back=back, there=there)
+            return _ConversationPlan("known", hashes, first_new=same)
+        if item.updated and prior.updated and _iso(item.updated) < prior.updated:
+            return _ConversationPlan("older", hashes, first_new=len(hashes), prior=prior)
+        if prior.went_on:
+            return _ConversationPlan("apart", hashes, first_new=same, prior=prior)
+        if same == len(known_hashes):
+            return _ConversationPlan("grown", hashes, first_new=same, prior=prior)
+        rewind_to = next((number for _, number in reversed(prior.line[:same]) if number), 0)
+        return _ConversationPlan(
+            "changed", hashes, first_new=same, rewind_to=rewind_to, prior=prior
+        )
 
     def add(self, item: ImportedConversation) -> None:
         """Queue a conversation to be written, or extend its session."""
@@ -398,91 +401,93 @@ class _Incoming:
         """Write the queued sessions."""
         lot, self._lot, self._size = self._lot, {}, 0
         self._redactor.redact(lot.values())
-        waiting, self._waiting = self._waiting, []
+        pending, self._pending = self._pending, []
         self._marks = set()
         if lot:
             self._imported.write(lot)
-        self.sessions += waiting
+        self.sessions += pending
 
     def _create(self, item: ImportedConversation, mark: str, plan: _ConversationPlan) -> None:
-        begun = next((each.time for each in item.messages[plan.begin :] if each.time), None)
-        created = (None if plan.begin else item.created) or begun or item.updated or _utc_now()
+        begun = next((each.time for each in item.messages[plan.first_new :] if each.time), None)
+        created = (None if plan.first_new else item.created) or begun or item.updated or _utc_now()
         parts = len(self._imported.sessions_of(mark))
         title = _title(item)
         name = stem = f"{self._source.key}_{created:%Y%m%d-%H%M%S}-{mark}"
-        if plan.there is not None:
-            stem = _stem(plan.there.session)
+        if plan.prior is not None:
+            stem = _stem(plan.prior.session)
             name = f"{stem}-{parts + 1}"
         while self._archive.holdings(name):  # left by an import that was undone
             parts += 1
             name = f"{stem}-{parts + 1}"
-        if plan.there is not None:
+        if plan.prior is not None:
             title = f"{title} (went on in {self._source.name})"
         header = session_record(name, self._source.key, title, created)
         records = [header, *self._block(item, plan, 0, created)]
         self._lot[name] = records
         self._marks.add(mark)
         self._size += sum(len(each.get("content", "")) for each in records)
-        count = len(item.messages) - plan.begin
-        self._waiting.append(ImportedSession(name, title, plan.kind, count, item.branches))
+        count = len(item.messages) - plan.first_new
+        self._pending.append(ImportedSession(name, title, plan.kind, count, item.branches))
 
     def _extend(self, item: ImportedConversation, plan: _ConversationPlan) -> None:
-        there = plan.there
-        if there is None:
+        prior = plan.prior
+        if prior is None:
             raise AssertionError("only what is there grows")
-        records = self._block(item, plan, there.last, item.created or _utc_now())
-        if _title(item) != there.title and item.title:
+        records = self._block(item, plan, prior.last, item.created or _utc_now())
+        if _title(item) != prior.title and item.title:
             stamp = _iso(item.updated or _utc_now())
             records.append({"kind": "title", "title": _title(item), "time": stamp})
         self._redactor.redact([records])
         try:
-            self._imported.extend(there.session, records)
+            self._imported.extend(prior.session, records)
         except ConflictError as error:
             self.skipped.append(Skipped(_title(item), f"{error.message} Import it again later."))
             return
-        count = len(item.messages) - plan.begin
+        count = len(item.messages) - plan.first_new
         self.sessions.append(
-            ImportedSession(there.session, _title(item), plan.kind, count, item.branches)
+            ImportedSession(prior.session, _title(item), plan.kind, count, item.branches)
         )
 
     def _block(
         self, item: ImportedConversation, plan: _ConversationPlan, last: int, created: datetime
     ) -> list[dict[str, Any]]:
-        kept = plan.there.line[: plan.begin] if plan.there is not None else []
+        kept = plan.prior.line[: plan.first_new] if plan.prior is not None else []
         if plan.kind == "apart":
             kept = [(mark, 0) for mark, _ in kept]
-        fresh = range(last + 1, last + 1 + len(item.messages) - plan.begin)
-        line: Line = [*kept, *zip(plan.hashes[plan.begin :], fresh, strict=True)]
+        fresh = range(last + 1, last + 1 + len(item.messages) - plan.first_new)
+        line: Line = [*kept, *zip(plan.hashes[plan.first_new :], fresh, strict=True)]
         updated = _iso(item.updated) if item.updated else ""
         # An id made up by a source may contain the text of a message.
         id_ = item.id if _ID.fullmatch(item.id) else mark_of(self._source.key, item.id)
         head = block(
             self._batch or "", self._source.key, id_, item.url, updated, _title(item), line
         )
-        rewind = {"kind": "rewind", "to_message": plan.back, "time": _iso(_utc_now())}
-        records = [head] if plan.back is None else [head, rewind]
-        time = next((each.time for each in item.messages[plan.begin :: -1] if each.time), created)
-        for number, said in zip(fresh, item.messages[plan.begin :], strict=True):
-            time = said.time or time
-            message = SessionMessage(number, time, said.role, _content(said))
-            records.append(message_record(message))
+        rewind = {"kind": "rewind", "to_message": plan.rewind_to, "time": _iso(_utc_now())}
+        records = [head] if plan.rewind_to is None else [head, rewind]
+        time = next(
+            (each.time for each in item.messages[plan.first_new :: -1] if each.time), created
+        )
+        for number, message in zip(fresh, item.messages[plan.first_new :], strict=True):
+            time = message.time or time
+            logged = SessionMessage(number, time, message.role, _content(message))
+            records.append(message_record(logged))
         return records
 
 
 def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
     seen: dict[str, int] = {}
-    for said in messages:
-        told = f"{said.role}\0{said.id}\0{said.text}\0{' '.join(said.attached)}"
-        seen[told] = seen.get(told, -1) + 1
-        data = f"{told}\0{seen[told]}" if seen[told] else told
+    for message in messages:
+        content = f"{message.role}\0{message.id}\0{message.text}\0{' '.join(message.attached)}"
+        seen[content] = seen.get(content, -1) + 1
+        data = f"{content}\0{seen[content]}" if seen[content] else content
         yield sha256(data.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def _content(said: ImportedMessage) -> str:
+def _content(message: ImportedMessage) -> str:
     """Return the text of a message for the log: cleaned, with the names of attachments."""
-    names = ", ".join(filter(None, map(clean_line, said.attached)))
+    names = ", ".join(filter(None, map(clean_line, message.attached)))
     attached = f"[Attached: {names}]" if names else ""
-    text = "\n\n".join(filter(None, (clean(said.text).strip(), attached)))
+    text = "\n\n".join(filter(None, (clean(message.text).strip(), attached)))
     return text.encode("utf-8", "replace").decode()
 
 

@@ -72,7 +72,7 @@ def _is_packed(path: Path) -> bool:
         return suffix != ".zip" or file.read(4) == b"PK\x03\x04"
 
 
-def previewed(found: ImportPreview, told: Estimate) -> Iterator[str]:
+def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
     """Yield lines on what is in an export and what making memory of it would cost."""
     yield f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}"
     if found.grown or found.known:
@@ -86,11 +86,11 @@ def previewed(found: ImportPreview, told: Estimate) -> Iterator[str]:
         yield f"{counted(found.branches, 'other branch', 'other branches')}, left out"
     if found.named:
         yield named(found.named)
-    if _is_offline(told.model):
+    if _is_offline(estimate.model):
         tokens = counted(found.tokens, "token")
         yield f"about {tokens}; without a model they are searched and quoted as they are"
     else:
-        yield f"memory by {told.model}: {told.told(found.tokens)}"
+        yield f"memory by {estimate.model}: {estimate.told(found.tokens)}"
 
 
 def named(parts: Mapping[str, int]) -> str:
@@ -120,8 +120,8 @@ def remembered(done: Remembered) -> str:
     if _is_offline(done.model):
         waiting = counted(done.left, "conversation")
         return f"{waiting} can be searched and quoted now; a model can make memory of them later."
-    said = f"Memory of {counted(done.sessions, 'conversation')}, by {done.model}{cost}"
-    return f"{said}: {counted(len(done.entries), 'entry', 'entries')} written."
+    memory = f"Memory of {counted(done.sessions, 'conversation')}, by {done.model}{cost}"
+    return f"{memory}: {counted(len(done.entries), 'entry', 'entries')} written."
 
 
 def _is_offline(model: str) -> bool:
@@ -130,11 +130,11 @@ def _is_offline(model: str) -> bool:
     return model == OFFLINE
 
 
-def nothing_in(path: Path, of: ImportPreview | Report) -> UnreadableError:
+def nothing_in(path: Path, report: ImportPreview | Report) -> UnreadableError:
     """Return the error that nothing in an export could be read, with the first reason."""
-    reason = f" {of.skipped[0].place}: {of.skipped[0].why}" if of.skipped else ""
+    reason = f" {report.skipped[0].place}: {report.skipped[0].why}" if report.skipped else ""
     return UnreadableError(
-        f"Nothing of {path} came in. It looks like an export of {of.source}, and holds no"
+        f"Nothing of {path} came in. It looks like an export of {report.source}, and holds no"
         f" conversation and no note that can be read.{reason}",
         "Download or export it again; if it is whole, kbtui doesn't know this form of it yet.",
     )

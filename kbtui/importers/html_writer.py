@@ -266,9 +266,9 @@ class _Writer(HTMLParser):
         """Collapse the white space of an element's own text, given its neighbours."""
         if (after_block or before_block) and not text.strip():
             return ""
-        told = text if self._names.get("pre") else _collapsed(text)
-        told = told.lstrip(" \t\r\n") if after_block else told
-        return told.rstrip() if before_block else told
+        collapsed = text if self._names.get("pre") else _collapsed(text)
+        collapsed = collapsed.lstrip(" \t\r\n") if after_block else collapsed
+        return collapsed.rstrip() if before_block else collapsed
 
     def _rendered(self, element: _Element, text: str) -> str:
         """Render an element whose content is `text`."""
@@ -338,8 +338,8 @@ class _Writer(HTMLParser):
     def _code(self, element: _Element, text: str) -> str:
         if not text:
             return ""
-        said = [element.attributes.get("class", ""), element.attributes.get("code-class", "")]
-        language = next((found[1] for each in said if (found := _LANGUAGE.search(each))), "")
+        classes = [element.attributes.get("class", ""), element.attributes.get("code-class", "")]
+        language = next((found[1] for each in classes if (found := _LANGUAGE.search(each))), "")
         text = _PRE_END.sub("", _PRE_BEGIN.sub("", text))
         return f"\n\n```{language}\n{text}\n```\n\n"
 
@@ -410,9 +410,9 @@ def _marked(element: _Element, words: str) -> str:
     if mark is not None:
         return f"{mark}{words}{mark}"
     if element.name in _CODE:
-        most = max(map(len, _TICKS.findall(words)), default=0)
-        ticks = "`" * (most + 1)
-        return f"{ticks} {words} {ticks}" if most else f"{ticks}{words}{ticks}"
+        longest = max(map(len, _TICKS.findall(words)), default=0)
+        ticks = "`" * (longest + 1)
+        return f"{ticks} {words} {ticks}" if longest else f"{ticks}{words}{ticks}"
     address = element.attributes["href"]
     return f"<{address}>" if words == address else f"[{words}]({address})"
 

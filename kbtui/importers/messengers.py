@@ -17,15 +17,15 @@ from kbtui.importers.reading import conversation
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """A chat message; `mine` if by the export's owner. `named`: kinds of content left out."""
+    """A chat message; `is_own` if by the export's owner. `named`: kinds of content left out."""
 
-    who: str
+    author: str
     text: str
     time: datetime | None = None
     id: str = ""
     attached: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
-    mine: bool = False
+    is_own: bool = False
 
 
 def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[ImportedConversation]:
@@ -34,13 +34,13 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
     month = ""
     for line in lines:
         month = f"{line.time:%Y-%m}" if line.time else month
-        said, named = months.setdefault(month, ([], Counter()))
+        messages, named = months.setdefault(month, ([], Counter()))
         named.update(line.named)
         if line.text or line.attached:
-            text = line.text if line.mine else f"{line.who}: {line.text}".strip()
-            role: Role = "user" if line.mine else "assistant"
-            said.append(ImportedMessage(role, text, line.time, line.id, line.attached))
-    for month, (said, named) in sorted(months.items()):
+            text = line.text if line.is_own else f"{line.author}: {line.text}".strip()
+            role: Role = "user" if line.is_own else "assistant"
+            messages.append(ImportedMessage(role, text, line.time, line.id, line.attached))
+    for month, (messages, named) in sorted(months.items()):
         name = ", ".join(filter(None, (title, month)))
-        if found := conversation(f"{id_} {month}".strip(), name, said, named=named):
+        if found := conversation(f"{id_} {month}".strip(), name, messages, named=named):
             yield found

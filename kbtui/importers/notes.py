@@ -76,20 +76,20 @@ class Notes:
             self._paths_by_identity()[identity] = path
             self._queue(path, text.encode(), None)
             return
-        there = self._current(path)
-        found = _KEY.search(there[:_HEAD].decode("utf-8", "replace"))
+        old = self._current(path)
+        found = _KEY.search(old[:_HEAD].decode("utf-8", "replace"))
         why = f"It was changed here, in {self.workspace.file(path)}, and there; that stays."
         is_known = found is None or found["hash"] == mark
-        self._replace(note, path, there, text.encode(), why, is_known=is_known)
+        self._replace(note, path, old, text.encode(), why, is_known=is_known)
 
     def _replace(
-        self, note: ImportedNote, path: str, there: bytes, data: bytes, why: str, *, is_known: bool
+        self, note: ImportedNote, path: str, old: bytes, data: bytes, why: str, *, is_known: bool
     ) -> None:
         """Replace what an import wrote; if somebody changed it, keep it and report why."""
         if is_known:
             self.known += 1
-        elif path in self._lot or self._is_as_imported(path, there):
-            self._queue(path, data, self._lot[path][1] if path in self._lot else there)
+        elif path in self._lot or self._is_as_imported(path, old):
+            self._queue(path, data, self._lot[path][1] if path in self._lot else old)
         else:
             self.skipped.append(Skipped(clean_line(note.title), why))
 
@@ -97,12 +97,12 @@ class Notes:
         """Return the content of a file as it will be once the lot is written."""
         return self._lot[path][0] if path in self._lot else self._read(path)
 
-    def _is_as_imported(self, path: str, there: bytes) -> bool:
+    def _is_as_imported(self, path: str, old: bytes) -> bool:
         """Return whether a file is exactly as an import wrote it last."""
         last = next(iter(self.history.log(path, limit=1)), None)
         if last is None or last.actor != Actor.IMPORT:
             return False
-        blob = files.blob_id(there)
+        blob = files.blob_id(old)
         return any(each.path == path and each.blob == blob for each in last.paths)
 
     def flush(self) -> None:
@@ -189,9 +189,9 @@ class Notes:
         elif path not in self._lot and files.is_gone(self.workspace, path):
             self._queue(path, data, None)
         else:
-            there = self._current(path)
+            old = self._current(path)
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
-            self._replace(note, path, there, data, why, is_known=there == data)
+            self._replace(note, path, old, data, why, is_known=old == data)
 
     def _add_file(self, note: ImportedNote, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)

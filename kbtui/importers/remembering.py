@@ -61,7 +61,7 @@ async def remember(
     model = services.models.chat("import")
     done = Remembered(model.name)
     metered = _LimitedModel(model, _budget(memory.budget, usd), usd)
-    todo = [(batch, session) for batch in wanted for session in _waiting(services, batch)]
+    todo = [(batch, session) for batch in wanted for session in _not_remembered(services, batch)]
     todo.sort(
         key=lambda pair: pair[1].partition("_")[2]
     )  # oldest first: ids contain the time of creation
@@ -96,7 +96,7 @@ def batches_of(services: Services, paths: Sequence[Path]) -> list[Batch]:
     return [each for each in batches(services.workspace) if each.read().get("path") in wanted]
 
 
-def _waiting(services: Services, batch: Batch) -> Iterator[str]:
+def _not_remembered(services: Services, batch: Batch) -> Iterator[str]:
     done = batch.remembered()
     for session in Imported(services.workspace).of_batch(batch.id):
         if session not in done:

@@ -140,7 +140,7 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
     for step in (_convert_sessions, _migrate_archive, _take_summaries, _take_inbox):
         notices += _tried(step, workspace, history)
     if takes_over:
-        done = partial(nanobot_workspace.finish, told=tuple(notices))
+        done = partial(nanobot_workspace.finish, notes=tuple(notices))
         notices += _tried(done, workspace, history)
     if could_be_in_place(workspace):
         notices.append(

@@ -108,7 +108,7 @@ def _is_recalled(asked: dict[str, Any]) -> bool:
 async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]:
     from kbtui.agent.agent import Agent
     from kbtui.agent.quoting import Quoting
-    from kbtui.agent.turn import new_turn_id
+    from kbtui.agent.tools.base import new_turn_id
     from kbtui.knowledge_base import KnowledgeBase
 
     turns = _lines(conversation, "corpus.jsonl")

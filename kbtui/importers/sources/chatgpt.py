@@ -96,7 +96,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     yield from read_each(opened, [*_exports(opened)], conversations)
     for name in extras.files.values():  # not attached to any conversation
         yield file_of(opened, name)
-    yield from extras.told()
+    yield from extras.notes()
     opened.taken.update(each for each in opened.names if each.rpartition("/")[2] in _REDUNDANT)
 
 
@@ -137,9 +137,9 @@ class _Extras:
     def context(self, message: Record, time: datetime | None) -> None:
         """Keep the custom instructions and memory given to the model, if they are the newest."""
         content = message.record("content")
-        told = Record({**content, **message.record("metadata").record("user_context_message_data")})
+        data = Record({**content, **message.record("metadata").record("user_context_message_data")})
         about = {
-            _ABOUT[key]: text for key in told if key in _ABOUT and (text := told.text(key).strip())
+            _ABOUT[key]: text for key in data if key in _ABOUT and (text := data.text(key).strip())
         }
         kinds = {
             "Custom instructions": paragraphs(
@@ -152,7 +152,7 @@ class _Extras:
             if text and (title not in self._notes or self._notes[title][0] < when):
                 self._notes[title] = (when, text)
 
-    def told(self) -> Iterator[Item]:
+    def notes(self) -> Iterator[Item]:
         """Yield the notes, and a report about projects, which an export doesn't describe."""
         for title, (time, text) in self._notes.items():
             yield ImportedNote(title.lower(), title, text, time if time.year > 1 else None)
@@ -175,18 +175,18 @@ def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]
     messages, branches = _branch(nodes, element.text("current_node"))
     for message in messages:
         extras.context(message, element.time("update_time"))
-    said = tuple(filter(None, map(_message, messages)))
-    if not said:
+    converted = tuple(filter(None, map(_message, messages)))
+    if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
         return
     files = [each for message in messages for each in _files(message)]
     if (project := element.text("gizmo_id")).startswith("g-p-"):
         extras.projects[project] += 1
     yield ImportedConversation(
-        id_ or identity_of(said, element.get("create_time")),
+        id_ or identity_of(converted, element.get("create_time")),
         title,
-        *dated(said, element.time("create_time"), element.time("update_time")),
-        said,
+        *dated(converted, element.time("create_time"), element.time("update_time")),
+        converted,
         address_of("https://chatgpt.com/c/", id_),
         branches,
         Counter((*filter(None, map(_hidden_kind, messages)), *extras.missing(files))),
@@ -202,8 +202,8 @@ def _parents(nodes: dict[str, Record]) -> dict[str, str]:
         for child in children if isinstance(children, list) else ():
             if isinstance(child, str) and not parents.get(child, key):
                 parents[child] = key
-    told = {key: node.text("parent") for key, node in nodes.items()}
-    return parents | {key: parent for key, parent in told.items() if parent in nodes}
+    own = {key: node.text("parent") for key, node in nodes.items()}
+    return parents | {key: parent for key, parent in own.items() if parent in nodes}
 
 
 def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
@@ -213,9 +213,9 @@ def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
     """
     parents = _parents(nodes)
     inner = {*parents.values(), current}
-    told = {key for key in nodes if key in inner or nodes[key].record("message")} or nodes
+    kept = {key for key in nodes if key in inner or nodes[key].record("message")} or nodes
     line, others = branch_of(
-        {key: parent for key, parent in parents.items() if key in told},
+        {key: parent for key, parent in parents.items() if key in kept},
         {key: node.record("message").time("create_time") for key, node in nodes.items()},
         current,
     )
@@ -264,18 +264,18 @@ def _canvas(message: Record) -> str:
     parts = content.get("parts")
     first = "".join(map(text_of, parts[:1])) if isinstance(parts, list) else ""
     try:
-        told = record_of(json.loads(content.text("text") or first, strict=False))
+        data = record_of(json.loads(content.text("text") or first, strict=False))
     except (ValueError, RecursionError):
         return ""
-    title = told.line("name") or "Canvas"
-    if text := told.text("content").strip():
+    title = data.line("name") or "Canvas"
+    if text := data.text("content").strip():
         return f"[{title}]\n{text}"
-    text = paragraphs(each.text("replacement") for each in told.records("updates"))
+    text = paragraphs(each.text("replacement") for each in data.records("updates"))
     return f"[{title}, changed]\n{text}" if text else ""
 
 
 def _message(message: Record) -> ImportedMessage | None:
-    shown = _shown(message)
+    shown = _visible(message)
     if shown is None:
         return None
     text, assets = shown
@@ -287,7 +287,7 @@ def _message(message: Record) -> ImportedMessage | None:
     return ImportedMessage(role, text, message.time("create_time"), message.text("id"), attached)
 
 
-def _shown(message: Record) -> tuple[str, list[str]] | None:
+def _visible(message: Record) -> tuple[str, list[str]] | None:
     """Return the text of a message and the kinds of files in it, or None if it isn't shown."""
     if canvas := _canvas(message):
         return canvas, []
@@ -310,12 +310,12 @@ def _content(content: Record) -> tuple[str, list[str]]:
     texts: list[str] = []
     attached: list[str] = []
     for part in parts if isinstance(parts, list) else [content.get("text")]:
-        told = record_of(part)
-        kind = told.text("content_type")
+        data = record_of(part)
+        kind = data.text("content_type")
         if kind in _ASSETS:
             attached.append(_ASSETS[kind])
         elif kind in _TEXTS:
-            texts.append(text_of(part) or told.text("text"))
+            texts.append(text_of(part) or data.text("text"))
     return without_marks(paragraphs(texts)), attached
 
 
@@ -326,13 +326,13 @@ def without_marks(text: str) -> str:
 
 
 def _displayed_word(mark: re.Match[str]) -> str:
-    kind, *extras = mark[1].split("\ue202")
+    kind, *labels = mark[1].split("\ue202")
     space = mark[0][0] if mark[0][0] in " \t" else ""
-    if kind == "entity" and extras:
+    if kind == "entity" and labels:
         try:
-            told = json.loads(extras[0])
+            data = json.loads(labels[0])
         except (ValueError, RecursionError):
             return ""
-        is_named = isinstance(told, list) and len(told) > 1 and isinstance(told[1], str)
-        return f"{space}{told[1]}" if is_named else ""
-    return f"{space}{extras[0]}" if kind in ("url", "link_title") and extras else ""
+        is_named = isinstance(data, list) and len(data) > 1 and isinstance(data[1], str)
+        return f"{space}{data[1]}" if is_named else ""
+    return f"{space}{labels[0]}" if kind in ("url", "link_title") and labels else ""

@@ -89,10 +89,10 @@ def _kind(head: bytes) -> str:
 
 def _manifest(opened: OpenedExport, name: str) -> UnreadableError:
     try:
-        listed = record_of(json.loads(opened.head(name, 8 << 20)))
+        manifest = record_of(json.loads(opened.head(name, 8 << 20)))
     except (ValueError, RecursionError):
-        listed = Record()
-    names = listed.lines("data_files", "filename")
+        manifest = Record()
+    names = manifest.lines("data_files", "filename")
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     return UnreadableError(
         f"{line_of(name)} holds no conversations: it lists the files of the export"
@@ -130,9 +130,9 @@ def _from_design(value: Record) -> Record:
         inner = message.record("content")
         attached = inner.records("attachments")
         files = [{"file_name": each.get("name")} for each in attached if each.get("type") in _FILES]
-        said = {"content": inner.get("contentBlocks"), "text": inner.get("content")}
+        body = {"content": inner.get("contentBlocks"), "text": inner.get("content")}
         time = message.get("created_at") or inner.get("timestamp")
-        messages.append({**message, **said, "created_at": time, "files": files})
+        messages.append({**message, **body, "created_at": time, "files": files})
     return Record({**value, "name": value.get("title"), "chat_messages": messages})
 
 
@@ -140,15 +140,15 @@ def _conversation(name: str, value: Record) -> Iterator[Item]:
     id_, title = value.text("uuid"), value.line("name")
     branch, branches = _branch(value.records("chat_messages"))
     titles: dict[str, str] = {}
-    said = tuple(each for message in branch if (each := _message(message, titles)) is not None)
-    if not said:
+    converted = tuple(each for message in branch if (each := _message(message, titles)) is not None)
+    if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
     yield ImportedConversation(
-        id_ or identity_of(said, value.get("created_at")),
+        id_ or identity_of(converted, value.get("created_at")),
         title,
-        *dated(said, value.time("created_at"), value.time("updated_at")),
-        said,
+        *dated(converted, value.time("created_at"), value.time("updated_at")),
+        converted,
         url=address_of("https://claude.ai/chat/", id_),
         branches=branches,
         named=Counter(kind for message in branch for kind in _omitted_kinds(message)),
@@ -221,7 +221,7 @@ def _message(message: Record, titles: dict[str, str]) -> ImportedMessage | None:
     role = role_of(message.text("sender", "role"))
     if role is None:
         return None
-    text = _shown(message, titles)
+    text = _visible_text(message, titles)
     names = (*message.lines("attachments", "file_name"), *message.lines("files", "file_name"))
     if not text and not names:
         return None
@@ -229,7 +229,7 @@ def _message(message: Record, titles: dict[str, str]) -> ImportedMessage | None:
     return ImportedMessage(role, text, message.time("created_at"), message.text("uuid"), attached)
 
 
-def _shown(message: Record, titles: dict[str, str]) -> str:
+def _visible_text(message: Record, titles: dict[str, str]) -> str:
     """Return the text of a message as shown; `titles` maps ids of earlier artifacts to titles."""
     if blocks := message.records("content"):
         text = paragraphs(_block(each, titles) for each in blocks)
@@ -280,7 +280,7 @@ def _project(value: Record) -> Iterator[Item]:
         "Description": value.words("description"),
         "Instructions": value.words("prompt_template"),
     }
-    if text := paragraphs(f"## {title}\n\n{told}" for title, told in about.items() if told):
+    if text := paragraphs(f"## {title}\n\n{body}" for title, body in about.items() if body):
         yield ImportedNote(f"project {id_}", name, text, updated, created, folder=name)
     yield from _documents(value, name, id_)
 
@@ -299,9 +299,9 @@ def _documents(project: Record, name: str, id_: str) -> Iterator[Item]:
 
 
 def _memories(value: Record) -> Iterator[Item]:
-    told = value.text("conversations_memory")
-    if told.strip():
-        yield ImportedNote("memory", "What Claude remembered", told, folder="memories")
+    content = value.text("conversations_memory")
+    if content.strip():
+        yield ImportedNote("memory", "What Claude remembered", content, folder="memories")
     projects = value.record("project_memories")
     for id_ in projects:
         if (text := projects.text(id_)).strip():

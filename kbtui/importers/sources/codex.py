@@ -65,11 +65,11 @@ class _Session:
     def take(self, line: Record) -> None:
         """Process the next line."""
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
-        if told := _OMITTED_TYPE.search(payload.line("type") or line.line("type")):
-            self._named[kind == "event_msg"][_OMITTED.get(told[0], "step of a tool")] += 1
+        if omitted := _OMITTED_TYPE.search(payload.line("type") or line.line("type")):
+            self._named[kind == "event_msg"][_OMITTED.get(omitted[0], "step of a tool")] += 1
         item = payload if kind == "response_item" else line
         if kind == "session_meta":
-            self._begin(payload)
+            self._take_header(payload)
         elif kind == "event_msg":
             self._take_event(payload, time)
         elif item.get("type") == "message":
@@ -77,7 +77,7 @@ class _Session:
         elif "type" not in line and line.get("id"):
             self.id, self._time = self.id or line.line("id"), time
 
-    def _begin(self, payload: Record) -> None:
+    def _take_header(self, payload: Record) -> None:
         if not self.id:  # a fork repeats the header of its origin
             self.id = payload.line("id")
             self.is_hidden = "subagent" in payload.record("source")
@@ -86,11 +86,11 @@ class _Session:
         """Return the conversation: per role the events, which were shown, or else the items."""
         if self.is_hidden:
             return None
-        by_events = {said.role for is_event, said in self._logged if is_event}
-        said = [one for is_event, one in self._logged if is_event == (one.role in by_events)]
+        by_events = {each.role for is_event, each in self._logged if is_event}
+        messages = [one for is_event, one in self._logged if is_event == (one.role in by_events)]
         named = self._named[True] | self._named[False]  # logged twice: the larger count
-        named += Counter({"picture": sum(len(each.attached) for each in said)})
-        return conversation(self.id or name, self.title, said, named=named)
+        named += Counter({"picture": sum(len(each.attached) for each in messages)})
+        return conversation(self.id or name, self.title, messages, named=named)
 
     def _take_event(self, payload: Record, time: Any) -> None:
         role, text = _SHOWN.get(payload.text("type")), payload.words("message")

@@ -182,13 +182,13 @@ def _conversation(
     id_: str, record: Record, title: str, bubbles: list[Record]
 ) -> ImportedConversation | None:
     named: Counter[str] = Counter()
-    said = [one for each in bubbles if (one := _message(each, named))]
+    messages = [one for each in bubbles if (one := _message(each, named))]
     updated = record.time("lastUpdatedAt", "lastSendTime")
     created = record.time("createdAt")
-    if created is None and not any(each.time for each in said):
+    if created is None and not any(each.time for each in messages):
         created = updated
     return conversation(
-        id_, record.line(title), said, created=created, updated=updated, named=named
+        id_, record.line(title), messages, created=created, updated=updated, named=named
     )
 
 
@@ -209,12 +209,12 @@ def _message(bubble: Record, named: Counter[str]) -> ImportedMessage | None:
 
 def _names_only(database: _Database, name: str) -> Iterator[Item]:
     """Report what the database of a single folder contains instead of conversations."""
-    listed = record_of(database.item(_LIST)).records("allComposers")
+    index = record_of(database.item(_LIST)).records("allComposers")
     prompts = records_of(database.item(_PROMPTS))
-    if listed or prompts:
+    if index or prompts:
         yield Skipped(
             line_of(name),
-            f"It names {len(listed):,} conversations and {len(prompts):,} prompts, and holds no"
+            f"It names {len(index):,} conversations and {len(prompts):,} prompts, and holds no"
             " answers: these are in globalStorage/state.vscdb.",
         )
 

@@ -120,8 +120,8 @@ class _Notes:
         created, text = note.text("created").strip(), note.text("content")
         name = self._unique_id(line_of(note.text("guid")) or digest(created, title))
         body = to_markdown(text, lambda tree: _prepare(tree, note.files))
-        shown = [path for path, _ in note.files.values() if relative_link(path) not in body]
-        lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in shown]
+        unlinked = [path for path, _ in note.files.values() if relative_link(path) not in body]
+        lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in unlinked]
         body = "\n\n".join(filter(None, [body, "\n".join(note.tasks), "\n".join(lines)]))
         self.done.append(
             ImportedNote(

@@ -112,7 +112,7 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     )
     left = Counter(keys)
     coming = iter(keys)
-    waiting: dict[str, list[_Activity]] = {}
+    pending: dict[str, list[_Activity]] = {}
     names = frozenset(opened.names)
     for act in _activities(opened, name):
         if isinstance(act, Skipped):
@@ -120,9 +120,9 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
             continue
         key = next(coming)
         left[key] -= 1
-        waiting.setdefault(key, []).append(act)
+        pending.setdefault(key, []).append(act)
         if not left[key]:
-            yield from _group(opened, name, key, waiting.pop(key), names)
+            yield from _group(opened, name, key, pending.pop(key), names)
 
 
 def _group(
@@ -179,21 +179,21 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     undated = 0
     with opened.open(name) as stream:
         for cell in _split_cells(stream):
-            told = _CELL.search(cell.translate(_SPACES))
-            if told is None or not _PRODUCT.search(told[1]):
+            parts = _CELL.search(cell.translate(_SPACES))
+            if parts is None or not _PRODUCT.search(parts[1]):
                 continue
-            date = _DATE.search(told[2])
+            date = _DATE.search(parts[2])
             time = _time(date) if date else None
             if date is None or time is None:
                 undated += 1
                 continue
-            prompt = told[2][: date.start()]
+            prompt = parts[2][: date.start()]
             beside = _ATTACHMENTS.search(prompt)
             files = _ATTACHED.findall(beside[0]) if beside else []
             prompt = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", prompt))).strip()
-            answer = {"html": told[2][date.end() :]}
+            answer = {"html": parts[2][date.end() :]}
             yield Record(
-                header=told[1],
+                header=parts[1],
                 title=prompt,
                 time=time.isoformat(),
                 attachedFiles=[*map(html.unescape, files)],
@@ -229,13 +229,13 @@ def _time(date: re.Match[str]) -> datetime | None:
 def _parse_activity(record: Record) -> _Activity | None:
     products = record.get("products")
     names = [record.get("header"), *(products if isinstance(products, list) else [])]
-    told = _exchange(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
-    if told is None:
+    exchange = _exchange(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
+    if exchange is None:
         return None
     links = (f"{each.words('url')} {each.words('name')}" for each in record.records("details"))
     chats = {found[1] for each in links for found in _CHAT.finditer(each)}
     chat = chats.pop() if len(chats) == 1 else ""
-    prompt, answer = told
+    prompt, answer = exchange
     return _Activity(record.time("time"), chat, prompt.strip(), answer, _attached(record))
 
 

@@ -41,15 +41,15 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
     messages = record.records("messages" if record.get("messages") else "messagesTree")
     named: Counter[str] = Counter()
     branch, branches = _branch(list(_flat(messages)))
-    said = tuple(found for each in branch if (found := _message(each, named)))
-    if not said:
+    converted = tuple(found for each in branch if (found := _message(each, named)))
+    if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
     yield ImportedConversation(
-        id_ or said[0].id or said[0].text[:200],
+        id_ or converted[0].id or converted[0].text[:200],
         title,
-        *dated(said, record.time("createdAt"), record.time("updatedAt")),
-        said,
+        *dated(converted, record.time("createdAt"), record.time("updatedAt")),
+        converted,
         branches=branches,
         named=named,
     )

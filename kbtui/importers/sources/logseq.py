@@ -31,8 +31,8 @@ SOURCE = json_source("Logseq", "logseq", _is_export, _pages)
 def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
     title = page.line("page-name")
     properties = page.record("properties").items()
-    said = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]
-    text = "\n\n".join(filter(None, ("\n".join(said), markdown_list(page, "content", known))))
+    lines = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]
+    text = "\n\n".join(filter(None, ("\n".join(lines), markdown_list(page, "content", known))))
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
     return ImportedNote(page.line("id") or f"page {title}", title or "Untitled", text)

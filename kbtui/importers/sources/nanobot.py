@@ -84,7 +84,7 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
             old = read_old_session(stream.read(), stem)
         for problem in old.problems:
             yield Skipped(line_of(name), f"{problem[:1].upper()}{problem[1:]}.")
-        title, said = "", list(_said(old.messages))
+        title, messages = "", list(_shown_messages(old.messages))
     else:
         log = SessionLog()
         for record in json_lines(opened, name):
@@ -92,12 +92,12 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
                 yield record
             else:
                 log.add(record)
-        title, said = log.title, list(_said(log.messages))
-    if found := conversation(stem, title, said):
+        title, messages = log.title, list(_shown_messages(log.messages))
+    if found := conversation(stem, title, messages):
         yield found
 
 
-def _said(messages: Any) -> Iterator[ImportedMessage]:
+def _shown_messages(messages: Any) -> Iterator[ImportedMessage]:
     message: SessionMessage
     for message in messages:
         text = words_of(message.content)
@@ -270,11 +270,11 @@ def _is_file(file: Path) -> bool:
 def _consolidated_in(file: Path) -> int:
     """Return how many messages nanobot had condensed, of those it wrote (which have no ids)."""
     first = _first_of(file)
-    said = _count(first.get(_CONSOLIDATED))
-    if not said or _CONVERTED in first:
-        return said
+    count = _count(first.get(_CONSOLIDATED))
+    if not count or _CONVERTED in first:
+        return count
     records = read_lines(file).records
-    return min(said, sum(1 for each in records if each.get("role") in _ROLES and "id" not in each))
+    return min(count, sum(1 for each in records if each.get("role") in _ROLES and "id" not in each))
 
 
 def _first_of(file: Path) -> Mapping[str, Any]:

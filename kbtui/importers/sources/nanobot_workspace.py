@@ -49,7 +49,7 @@ def begin(workspace: Workspace, *, is_new: bool) -> bool:
 
 def copy_scattered_files(workspace: Workspace, history: History) -> list[str]:
     """Copy files kept elsewhere to their place if it is free, and return a sentence on each."""
-    told: list[str] = []
+    notes: list[str] = []
     with history.change(Actor.IMPORT, "Brought over from nanobot.") as change:
         for name, path in _MOVED_FROM_TOP.items():
             file = workspace.root / name
@@ -60,7 +60,7 @@ def copy_scattered_files(workspace: Workspace, history: History) -> list[str]:
                 path = path.replace(".md", "-at-top.md")  # noqa: PLW2901
             if not files.exists(workspace, path):
                 change.write(path, data)
-                told.append(f"{name} at the top is {path} as well.")
+                notes.append(f"{name} at the top is {path} as well.")
     count = 0
     for file in _logs_beside(workspace):
         if not (workspace.sessions / file.name).exists():
@@ -69,20 +69,20 @@ def copy_scattered_files(workspace: Workspace, history: History) -> list[str]:
             files.write_machine_file(workspace, f"sessions/{file.name}", data)
             count += 1
     if count:
-        told.append(
+        notes.append(
             f"{counted(count, 'conversation')} of {workspace.root.parent / 'sessions'} were copied."
         )
-    return told
+    return notes
 
 
-def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[str]:
-    """Write the report, including the sentences `told`, end the migration and return a summary."""
-    found, left = list(_found(workspace, history)), list(_left(workspace))
+def finish(workspace: Workspace, history: History, notes: Sequence[str]) -> list[str]:
+    """Write the report, including the sentences `notes`, end the migration and return a summary."""
+    found, unread = list(_found(workspace, history)), list(_unread(workspace))
     lines = ["# Taken over from nanobot", "", *(f"- {each}" for each in found)]
-    if told:
-        lines += ["", "## Changed", "", *(f"- {each}" for each in told)]
-    if left:
-        lines += ["", "## Left as it is, and not read", "", *(f"- {each}" for each in left)]
+    if notes:
+        lines += ["", "## Changed", "", *(f"- {each}" for each in notes)]
+    if unread:
+        lines += ["", "## Left as it is, and not read", "", *(f"- {each}" for each in unread)]
     text = "\n".join(lines) + "\n"
     files.write_machine_file(workspace, TAKEN_OVER, text.encode("utf-8", "replace"))
     (workspace.root / TAKING_OVER).unlink(missing_ok=True)
@@ -129,7 +129,7 @@ def _count(files: Iterable[Path], is_one: Callable[[Path], object] = lambda _: T
     return sum(bool(is_one(file)) for file in files)
 
 
-def _left(workspace: Workspace) -> Iterator[str]:
+def _unread(workspace: Workspace) -> Iterator[str]:
     """Yield what is left in place and not read."""
     rest = sorted(
         f"{clean_line(each.name)}{'/' if each.is_dir() else ''}"

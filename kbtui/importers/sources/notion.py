@@ -68,11 +68,11 @@ SOURCE = Source("Notion", "notion", _recognises, _read, is_alone=True)
 def _parts(opened: OpenedExport, stack: ExitStack) -> tuple[list[OpenedExport], list[Skipped]]:
     """Open the export and the zips in it, which are copied to a temporary folder."""
     parts, problems = [opened], list[Skipped]()
-    waiting = [name for name in opened.names if _PART.search(name)]
-    if not waiting:
+    nested = [name for name in opened.names if _PART.search(name)]
+    if not nested:
         return parts, problems
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kbtui-import-")))
-    for number, name in enumerate(waiting):
+    for number, name in enumerate(nested):
         file = folder / f"{number}.zip"
         try:
             with storage_errors(f"Can't unpack {line_of(name)}"):
@@ -164,8 +164,8 @@ class _Pages:
                 lines = [_row(row), _row(["---"] * width)]
             elif any(row):
                 first = _cell(row[0])
-                wanted = f"{new.removesuffix('.md')}/{safe_name(row[0])}.md"
-                page = self._folded.get(wanted.casefold())
+                row_path = f"{new.removesuffix('.md')}/{safe_name(row[0])}.md"
+                page = self._folded.get(row_path.casefold())
                 if page and first:
                     first = f"[{first}]({relative(page, new)})"
                 lines.append(_row([first, *map(_cell, row[1:])][:width]))

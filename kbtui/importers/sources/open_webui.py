@@ -52,18 +52,18 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
     title = record.line("title") or chat.line("title")
     messages, branches = _branch(chat)
     named: Counter[str] = Counter()
-    said = tuple(each for message in messages if (each := _message(message, named)))
-    if not said:
+    converted = tuple(each for message in messages if (each := _message(message, named)))
+    if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
     files = [_file(each) for message in messages for each in _attached(message)]
     named.update("file" for file in files if file is None)
     created = record.time("created_at") or chat.time("timestamp")
     yield ImportedConversation(
-        id_ or digest(title, said[0].text),
+        id_ or digest(title, converted[0].text),
         title,
-        *dated(said, created, record.time("updated_at")),
-        said,
+        *dated(converted, created, record.time("updated_at")),
+        converted,
         branches=branches,
         named=named,
     )

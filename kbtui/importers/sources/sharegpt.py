@@ -65,25 +65,25 @@ def _turns(record: Record) -> list[Record]:
 
 
 def _conversation(record: Record, taken: dict[str, int]) -> ImportedConversation | None:
-    said = [each for turn in _turns(record) for each in _messages(turn)]
-    if not said:
+    messages = [each for turn in _turns(record) for each in _messages(turn)]
+    if not messages:
         return None
-    name = record.line("id") or digest(*(each.text for each in said[:2]))
+    name = record.line("id") or digest(*(each.text for each in messages[:2]))
     taken[name] = taken.get(name, 0) + 1
     if taken[name] > 1:  # conversations often begin with the same words
         name = f"{name}-{taken[name]}"
-    return conversation(name, record.line("title"), said)
+    return conversation(name, record.line("title"), messages)
 
 
 def _messages(turn: Record) -> Iterator[ImportedMessage]:
     if "human" in turn and "assistant" in turn:
         parts = [("human", "human"), ("gpt", "assistant")]
     else:
-        who = turn.get("from", turn.get("role"))
-        parts = [(line_of(who).lower(), "value" if "value" in turn else "content")]
+        speaker = turn.get("from", turn.get("role"))
+        parts = [(line_of(speaker).lower(), "value" if "value" in turn else "content")]
     time = turn.time("timestamp", "create_time")
-    for who, name in parts:
-        role = _ROLES.get(who)
+    for speaker, name in parts:
+        role = _ROLES.get(speaker)
         text = turn.words(name) or paragraphs(each.words("text") for each in turn.records(name))
         if text.startswith('<div class="markdown'):
             text = to_markdown(text)

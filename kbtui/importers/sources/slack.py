@@ -55,7 +55,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 SOURCE = Source("Slack", "slack", _recognises, _read, is_alone=True)
 
 
-def _listed(opened: OpenedExport, *wanted: str) -> Iterator[Record]:
+def _list_records(opened: OpenedExport, *wanted: str) -> Iterator[Record]:
     for name in opened.names:
         if PurePosixPath(name).name in wanted:
             with suppress(ValueError, RecursionError):
@@ -64,7 +64,7 @@ def _listed(opened: OpenedExport, *wanted: str) -> Iterator[Record]:
 
 def _people(opened: OpenedExport) -> dict[str, str]:
     people: dict[str, str] = {}
-    for each in _listed(opened, "users.json"):
+    for each in _list_records(opened, "users.json"):
         about = each.record("profile")
         name = about.line("real_name") or each.line("real_name")
         name = name or about.line("display_name") or each.line("name")
@@ -75,8 +75,8 @@ def _people(opened: OpenedExport) -> dict[str, str]:
 def _chats(opened: OpenedExport) -> dict[str, list[str]]:
     """Return the members of unnamed chats by chat id."""
     return {
-        each.line("id"): [line_of(who) for who in each["members"]]
-        for each in _listed(opened, *_CHATS)
+        each.line("id"): [line_of(author) for author in each["members"]]
+        for each in _list_records(opened, *_CHATS)
         if isinstance(each.get("members"), list)
     }
 
@@ -97,16 +97,16 @@ def _lines(
 
 def _line(message: Record, people: Mapping[str, str]) -> ChatLine:
     own = message.record("user_profile").line("real_name") or message.line("username")
-    who = people.get(message.line("user")) or own or "Somebody"
+    author = people.get(message.line("user")) or own or "Somebody"
     time, id_ = message.time("ts"), message.line("ts")
     if message.get("subtype") in _NOTICES:
-        return ChatLine(who, "", time, named=("notice of the program",))
+        return ChatLine(author, "", time, named=("notice of the program",))
     files = message.records("files")
     names = tuple(each.line("title", "name") or "a file" for each in files)
     text = html.unescape(
         _MARK.sub(lambda mark: _rendered_mark(mark, people), message.words("text"))
     )
-    return ChatLine(who, text, time, id_, names, ("file",) * len(names))
+    return ChatLine(author, text, time, id_, names, ("file",) * len(names))
 
 
 def _rendered_mark(mark: re.Match[str], people: Mapping[str, str]) -> str:

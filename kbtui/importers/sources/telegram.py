@@ -79,32 +79,32 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
     files: dict[str, str] = {}
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
-    mine = None if kind == "saved_messages" else owner or "nobody"
-    lines = [_line(each, _files_of(each, folder, names, files), mine) for each in messages]
+    own_id = None if kind == "saved_messages" else owner or "nobody"
+    lines = [_line(each, _files_of(each, folder, names, files), own_id) for each in messages]
     found = list(by_month(id_, title, lines))
     if not found:
         yield Skipped(place_of(name, title), "It holds no messages.")
     yield from found
-    for place, shown in files.items():
-        yield file_of(opened, place, shown)
+    for place, label in files.items():
+        yield file_of(opened, place, label)
 
 
 def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> ChatLine:
     """Convert a message with the files of `_files_of`; if `owner` is None, all are the user's."""
-    who = message.line("from") or "Somebody"
+    author = message.line("from") or "Somebody"
     time, id_ = message.time("date_unixtime", "date"), f"{message.get('id')}"
     # A forwarded message was written by somebody else.
     source = message.line("forwarded_from")
-    is_mine = owner in (None, message.line("from_id")) and not source
+    is_owners = owner in (None, message.line("from_id")) and not source
     if message.get("type") == "service":
-        return ChatLine(who, "", time, id_, (), ("notice of the program",), mine=is_mine)
+        return ChatLine(author, "", time, id_, (), ("notice of the program",), is_own=is_owners)
     text = _text(message.get("text"))
     if source and text:
         text = f"(forwarded from {source}) {text}"
     named = [key.partition("_")[0] for key in _OMITTED_KEYS if message.get(key)]
     named += [kind for _, kind in files if kind]
-    attached = tuple(shown for shown, _ in files)
-    return ChatLine(who, text, time, id_, attached, tuple(named), mine=is_mine)
+    attached = tuple(label for label, _ in files)
+    return ChatLine(author, text, time, id_, attached, tuple(named), is_own=is_owners)
 
 
 def _files_of(
@@ -115,11 +115,11 @@ def _files_of(
     for key in _FILES:
         if not (path := message.line(key)):
             continue
-        place, shown = str(folder / path), message.line("file_name")
+        place, label = str(folder / path), message.line("file_name")
         kind = "picture" if key == "photo" else _KINDS.get(message.line("media_type"), "file")
         if place in names:
-            here[place] = shown = shown or PurePosixPath(path).name
-        found.append((shown or kind, "" if place in names else kind))
+            here[place] = label = label or PurePosixPath(path).name
+        found.append((label or kind, "" if place in names else kind))
     return found
 
 

@@ -34,8 +34,10 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     others = Counter(kind or name for name, kind in kinds.items() if name not in set(taken))
     if others:
         opened.taken.update(opened.names)
-        told = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
-        yield Skipped(counted(others.total(), "other file"), f"Neither a page nor a paper: {told}.")
+        names = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
+        yield Skipped(
+            counted(others.total(), "other file"), f"Neither a page nor a paper: {names}."
+        )
 
 
 SOURCE = Source("a folder of web pages", "pages", _recognises, _read)

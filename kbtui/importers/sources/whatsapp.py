@@ -116,19 +116,19 @@ def _line(
     found = _WHO.match(match[8])
     if found is None:
         return ChatLine("", "", time, named=("notice of the program",))
-    who, text = line_of(found[1]), found[2].strip()
-    is_mine = who == owner != ""
+    author, text = line_of(found[1]), found[2].strip()
+    is_mine = author == owner != ""
     file = _FILE.search(text) if "(" in text or "<" in text else None
     if file is None and _OMITTED.fullmatch(text):
-        return ChatLine(who, "", time, "", ("a file",), ("file",), mine=is_mine)
+        return ChatLine(author, "", time, "", ("a file",), ("file",), is_own=is_mine)
     shown = line_of(file[1] or file[2]) if file else ""
     place = str(folder / shown)
     is_here = place in names
     if file is None or not (is_here or PurePosixPath(shown).suffix):
-        return ChatLine(who, text, time, mine=is_mine)
+        return ChatLine(author, text, time, is_own=is_mine)
     files += [place] if is_here else []
     text = text.replace(file[0], "").strip()
-    return ChatLine(who, text, time, "", (shown,), () if is_here else ("file",), mine=is_mine)
+    return ChatLine(author, text, time, "", (shown,), () if is_here else ("file",), is_own=is_mine)
 
 
 def _time(match: re.Match[str], *, day_first: bool) -> datetime | None:

@@ -12,7 +12,7 @@ from itertools import takewhile
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of, without_dates
-from kbtui.offline.answer import MOST_SHOWN, Candidate, QuotedAnswer, choose, nearest
+from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.message import asks
@@ -89,9 +89,9 @@ class Quoting:
         for path in (MEMORY, *reversed(days)):
             with suppress(KbtuiError):
                 found += _lines_in_memory(path, view.text(path))
-            if len(found) >= MOST_SHOWN:
+            if len(found) >= MAX_LINES:
                 break
-        return found[:MOST_SHOWN]
+        return found[:MAX_LINES]
 
     def _without_own_name(self, question: str) -> str:
         """Remove the user's own name from a question, as people write *I* of themselves."""

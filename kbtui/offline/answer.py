@@ -1,8 +1,8 @@
-"""Chooses the lines that answer a question, and says how sure that is; no word is added to a line.
+"""Choosing the lines that answer a question verbatim, with a confidence tier.
 
-Search has found the passages; here their sentences and items are weighed by how much of what the
-question names they hold. Two thresholds part what answers from what is only near, and that from
-nothing; `tests/benchmarks/keep.py` fits them.
+Search has found the passages; here their sentences and items are ranked by how many of the
+question's significant words they contain. Two thresholds separate answers from near matches, and
+those from nothing; `tests/benchmarks/keep.py` fits them.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
 Tier = Literal["sure", "near", "none"]
-MOST_SHOWN = 3
+MAX_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A line that may answer.
+    """A line that may be an answer.
 
     Attributes:
-        path: The file, by its workspace path.
+        path: The workspace path of the file.
         text: The line.
-        number: Where it stands: a line of the file, from 1; of a conversation, the message's id.
-        title: What the file is called, with the heading that the line stands under.
-        when: When it was said or written, so that what is newer sorts later.
-        score: How well search found its passage to fit, in 0..1; compares within one question.
-        relevance: How likely its passage answers, in 0..1.
-        cosine: How near its passage is by meaning; 0 where that isn't known.
-        told: Who told it, of a conversation: ``user`` or ``assistant``; empty elsewhere.
-        place: The page or sheet that it stands on.
-        time: Its time, of a line of the journal.
-        whole: The paragraph that it stands in, where that is short; empty elsewhere.
+        number: Its line number in the file, from 1; in a conversation the message's id.
+        title: The title of the file, with the heading above the line.
+        when: When it was said or written; newer values sort later.
+        score: The search score of its passage in 0..1; comparable within one question.
+        relevance: The probability that its passage answers, in 0..1.
+        cosine: The semantic similarity of its passage; 0 if unknown.
+        told: The speaker in a conversation: ``user`` or ``assistant``; empty elsewhere.
+        place: The page or sheet it is on.
+        time: The time of a journal line.
+        whole: Its paragraph if that is short; else empty.
     """
 
     path: str
@@ -56,64 +56,64 @@ class Candidate:
 
     @property
     def shown(self) -> str:
-        """What is quoted: a sentence with its paragraph, where a reason may stand beside it."""
+        """The text to quote: the paragraph if short, as it may have the reason, else the line."""
         return self.whole or self.text
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedAnswer:
-    """The lines that answer, the best first, and how sure that is; none where nothing is near."""
+    """The lines that answer, best first, and the confidence; no lines in tier ``none``."""
 
     tier: Tier
     lines: tuple[Candidate, ...] = ()
 
 
-# Of the words of a question that a line holds by its title alone.
-_BY_TITLE = 0.6
-# Of a line's standing: its own words beside its passage's, and its meaning.
-_OWN, _MEANING = 0.4, 0.6
-# Two lines say something about the same thing, or the same, where they share so many words.
-_SAME_THING, _SAME_WORDS = 0.4, 0.8
+# The weight of question words that only a line's title contains.
+_TITLE_WEIGHT = 0.6
+# In a line's score: the weight of its own words against its passage's, and of the cosine.
+_OWN_WEIGHT, _COSINE_WEIGHT = 0.4, 0.6
+# The share of common words from which two lines are about the same topic, or say the same.
+_SAME_TOPIC, _SAME_WORDS = 0.4, 0.8
 _NEAR_BEST = 0.45
-# Fitted: how likely search thinks an answer is, and how much of the question the lines hold.
-_SURE, _SURE_HELD = 0.8, 0.3
-_NEAR, _NEAR_BY_MEANING = 0.05, 0.2
-_BESIDE = 0.3
+# Fitted thresholds: the relevance, and the share of the question that the lines cover.
+_SURE, _SURE_COVERAGE = 0.8, 0.3
+_NEAR, _NEAR_COSINE = 0.05, 0.2
+_MIN_COSINE = 0.3
 _NEAR_STATEMENT = 0.28
-# How much words count for that where meaning isn't known.
-_BY_WORDS = 0.7
+# The weight of common words if the cosine is unknown.
+_WORDS_ONLY_WEIGHT = 0.7
 
 
 def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
-    """The lines that answer a question."""
-    asked = _Asked(question, candidates)
-    near = _near(asked, [each for each in candidates if not asks(each.text)])
+    """Return the lines that answer a question."""
+    query = _WeightedQuery(question, candidates)
+    near = _near(query, [each for each in candidates if not asks(each.text)])
     if not near:
         return QuotedAnswer("none")
-    shown = _distinct(near, asked)
-    if (begins(question, of_all("who")) or "")[:1].isupper():  # what was said first tells who it is
-        shown.sort(key=_age)
-    held = max(map(asked.held, shown))
-    answered = max(each.relevance for each in shown)
+    shown = _distinct(near, query)
+    if (begins(question, of_all("who")) or "")[:1].isupper():  # the oldest line introduces a person
+        shown.sort(key=_time_order)
+    coverage = max(map(query.coverage, shown))
+    relevance = max(each.relevance for each in shown)
     nearest = max(each.cosine for each in shown)
-    if answered >= _SURE and held >= _SURE_HELD:
+    if relevance >= _SURE and coverage >= _SURE_COVERAGE:
         return QuotedAnswer("sure", tuple(shown))
-    if max(answered, held) >= _NEAR or nearest >= _NEAR_BY_MEANING:
+    if max(relevance, coverage) >= _NEAR or nearest >= _NEAR_COSINE:
         return QuotedAnswer("near", tuple(shown))
     return QuotedAnswer("none")
 
 
-def _near(asked: _Asked, told: Sequence[Candidate]) -> list[Candidate]:
-    """The lines that say about as much of what was asked as the best one, the best first."""
-    scored = sorted(((asked.score(each), each) for each in told), key=lambda pair: -pair[0])
+def _near(query: _WeightedQuery, told: Sequence[Candidate]) -> list[Candidate]:
+    """Return the lines scored about as high as the best, best first."""
+    scored = sorted(((query.score(each), each) for each in told), key=lambda pair: -pair[0])
     near = [each for score, each in scored if score >= _NEAR_BEST * scored[0][0]]
-    if any(map(asked.held, near)):  # beside what says something of it, what is no more than there
-        near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
+    if any(map(query.coverage, near)):  # if some lines cover it, drop the irrelevant rest
+        near = [each for each in near if query.coverage(each) or each.cosine >= _MIN_COSINE]
     return near
 
 
-class _Asked:
-    """The telling words of a text, each weighed by how rare it is among some lines."""
+class _WeightedQuery:
+    """The significant words of a text, each weighted by its rarity among some lines."""
 
     def __init__(self, text: str, lines: Iterable[Candidate]) -> None:
         known = Counter(term for line in lines for term in set(analyser.terms(line.text)))
@@ -123,27 +123,29 @@ class _Asked:
         }
         self._whole = sum(self._weights.values()) or 1.0
 
-    def held(self, line: Candidate, by_title: float = _BY_TITLE) -> float:
-        """The share of the text that a line holds, in 0..1; by its title alone counts less."""
-        own, titled = set(analyser.terms(line.text)), set(analyser.terms(line.title))
-        shares = ((1.0 if t in own else by_title if t in titled else 0.0) for t in self._weights)
+    def coverage(self, line: Candidate, by_title: float = _TITLE_WEIGHT) -> float:
+        """Return the share of the text a line covers, in 0..1; title words weigh less."""
+        own, title_terms = set(analyser.terms(line.text)), set(analyser.terms(line.title))
+        shares = (
+            (1.0 if t in own else by_title if t in title_terms else 0.0) for t in self._weights
+        )
         pairs = zip(self._weights.values(), shares, strict=True)
         return sum(weight * share for weight, share in pairs) / self._whole
 
-    def is_told_by(self, line: Candidate) -> bool:
-        """True if a line of the journal holds the whole text by its own words."""
+    def is_covered_by(self, line: Candidate) -> bool:
+        """Return whether the own words of a journal line cover the whole text."""
         return bool(line.time and self._weights.keys() <= set(analyser.terms(line.text)))
 
     def score(self, line: Candidate) -> float:
-        """How well a line answers beside others."""
-        own = line.score * (1 - _OWN + _OWN * self.held(line))
-        return own + _MEANING * max(0.0, line.cosine)
+        """Return the score of a line, for comparison with others."""
+        own = line.score * (1 - _OWN_WEIGHT + _OWN_WEIGHT * self.coverage(line))
+        return own + _COSINE_WEIGHT * max(0.0, line.cosine)
 
 
-def _distinct(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
-    """The first lines without repetitions; of those about one thing the newest first.
+def _distinct(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candidate]:
+    """Return the first lines without duplicates; newest first among those on the same topic.
 
-    So are lines of the journal that each hold all that is asked for.
+    Journal lines that each cover the whole query count as one topic too.
     """
     kept: list[Candidate] = []
     for line in lines:
@@ -151,34 +153,34 @@ def _distinct(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
             continue
         same = [n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS]
         if same:
-            kept[same[0]] = max(kept[same[0]], line, key=_age)
+            kept[same[0]] = max(kept[same[0]], line, key=_time_order)
         else:
             kept.append(line)
-    return _newest_first(kept[:MOST_SHOWN], asked)
+    return _newest_first(kept[:MAX_LINES], query)
 
 
-def _newest_first(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
-    """Put what is newer before the older ones about the same."""
+def _newest_first(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candidate]:
+    """Move newer lines before older ones on the same topic."""
     ordered: list[Candidate] = []
     for line in lines:
-        older = (n for n, each in enumerate(ordered) if _age(line) > _age(each))
-        alike = (
+        older = (n for n, each in enumerate(ordered) if _time_order(line) > _time_order(each))
+        same_topic = (
             n
             for n in older
-            if (asked.is_told_by(line) and asked.is_told_by(ordered[n]))
-            or _shared(line, ordered[n], min) >= _SAME_THING
+            if (query.is_covered_by(line) and query.is_covered_by(ordered[n]))
+            or _shared(line, ordered[n], min) >= _SAME_TOPIC
         )
-        ordered.insert(next(alike, len(ordered)), line)
+        ordered.insert(next(same_topic, len(ordered)), line)
     return ordered
 
 
-def _age(line: Candidate) -> tuple[str, int]:
-    """When a line was written; of one minute the later stands below."""
+def _time_order(line: Candidate) -> tuple[str, int]:
+    """Return a sort key by time; within a minute, later lines are further down."""
     return line.when, line.number
 
 
 def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> float:
-    """The share of telling words that two lines have in common, of the shorter or longer one's."""
+    """Return the share of common words in two lines, relative to the shorter or longer."""
     words, others = (
         frozenset(telling_terms(each.text) or analyser.terms(each.text)) for each in (one, other)
     )
@@ -186,29 +188,31 @@ def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> 
 
 
 def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None:
-    """The line that a new statement is most likely about; None where none surely is.
+    """Return the line that a new statement is most likely about, or None if unsure.
 
-    It shares telling words with it, and is near by meaning where that is known. What a statement
-    corrects has another value where it has one, or shares a name or more than one word with it.
+    The two share significant words and, if known, meaning. They also share a name or more than one
+    word, or else the statement has a value where the line has another.
     """
-    asked = _Asked(statement, candidates)
+    query = _WeightedQuery(statement, candidates)
 
     def nearness(line: Candidate) -> float:
-        held = asked.held(line, by_title=0.0)
-        return (held + max(0.0, line.cosine)) / 2 if line.cosine else _BY_WORDS * held
+        coverage = query.coverage(line, by_title=0.0)
+        return (
+            (coverage + max(0.0, line.cosine)) / 2 if line.cosine else _WORDS_ONLY_WEIGHT * coverage
+        )
 
     best = max(candidates, key=nearness, default=None)
     if best is None or nearness(best) < _NEAR_STATEMENT:
         return None
     shared = {*telling_terms(statement)} & {*telling_terms(best.text)}
     values, others = _values(statement), _values(best.text)
-    is_named = shared & _named(statement) & _named(best.text)
+    is_named = shared & _name_terms(statement) & _name_terms(best.text)
     is_about = is_named or len(shared) > 1 or (others and values - others)
     return best if shared and is_about else None
 
 
 def _values(text: str) -> set[str]:
-    """The numbers of a text, and the days and months that it names."""
+    """Return the numbers of a text, and the weekdays and months it names."""
     language = language_of(text)
     lists = [language.places[name] for name in ("numbers", "weekdays", "months")]
     return {
@@ -218,8 +222,8 @@ def _values(text: str) -> set[str]:
     }
 
 
-def _named(text: str) -> set[str]:
-    """The terms of the names in a text."""
+def _name_terms(text: str) -> set[str]:
+    """Return the terms of the names in a text."""
     names = NameReader()
     names.read(text)
     return {term for name in names.names_in(text) for term in analyser.terms(name)}

@@ -1,4 +1,4 @@
-"""Condenses a slice of conversation without a model: a choice of its sentences, none rephrased."""
+"""Extractive summaries of conversations without a model: selected sentences, none rephrased."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kbtui.offline.language import telling_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, shorten, slugify
 
-# With MEMORY.md and the entries this stays below 40 % of the conversation.
+# Together with MEMORY.md and the entries this stays below 40 % of the conversation.
 _DIGEST_SHARE = 0.28
-_LEAST = 600  # characters; what is shorter is kept whole
-_LONGEST = 300
+_MIN_DIGEST = 600  # characters; shorter texts are kept whole
+_MAX_SENTENCE = 300
 _OVERHEAD = 12
 _SLUG_WIDTH = 40
 
@@ -28,22 +28,22 @@ class SliceMessage:
 
 
 def history_entry(messages: Sequence[SliceMessage]) -> str:
-    """What the user said, in their own words; of much the sentences that say most.
+    """Return what the user said in their own words; of long texts the most informative sentences.
 
-    What kbtui said is no source; it is quoted only where the user said nothing.
+    The assistant is quoted only if the user said nothing.
     """
     roles = {each.role for each in messages if each.text.strip()}
     speaker = "user" if "user" in roles else "assistant"
     said = [each for each in messages if each.role == speaker]
-    budget = max(_LEAST, int(sum(len(each.text) for each in messages) * _DIGEST_SHARE))
+    budget = max(_MIN_DIGEST, int(sum(len(each.text) for each in messages) * _DIGEST_SHARE))
     chosen = digest([each.text for each in said], budget)
-    if len(chosen) <= 1 or sum(map(len, chosen)) <= _LEAST:
+    if len(chosen) <= 1 or sum(map(len, chosen)) <= _MIN_DIGEST:
         return f"The {speaker} said: {' '.join(chosen)}"
     return "\n".join(f"- {speaker.capitalize()}: {text}" for text in chosen)
 
 
 def slug_of(messages: Sequence[SliceMessage]) -> str:
-    """A file name out of the first words of the user's that tell something."""
+    """Return a file name from the user's first significant words."""
     for each in messages:
         told = [word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)]
         if each.role == "user" and len(told) > 1:
@@ -52,22 +52,22 @@ def slug_of(messages: Sequence[SliceMessage]) -> str:
 
 
 def digest(said: Sequence[str], budget: int) -> list[str]:
-    """The sentences of some texts that say most, in at most `budget` characters, in their order.
+    """Return the most informative sentences in order, in at most `budget` characters.
 
-    A sentence is worth the words in it that tell something and that no better one has, the rarer
-    the more, for each character that it takes. Those of one text are joined.
+    Sentences are ranked by the rarity of their significant words per character, and skipped if
+    better ones cover these words. The sentences of one text are joined.
     """
     found = list(_sentences(said))
     known = Counter(term for _, _, terms in found for term in terms)
 
-    def worth(terms: frozenset[str]) -> float:
+    def weight(terms: frozenset[str]) -> float:
         return sum(math.log(1 + len(said) / known[term]) for term in terms)
 
     covered: set[str] = set()
     chosen: dict[int, list[tuple[int, str]]] = {}
-    ranked = sorted(enumerate(found), key=lambda each: -worth(each[1][2]) / _cost(each[1][1]))
+    ranked = sorted(enumerate(found), key=lambda each: -weight(each[1][2]) / _cost(each[1][1]))
     for place, (number, text, terms) in ranked:
-        if _cost(text) <= budget and worth(terms - covered) > worth(terms) / 2:
+        if _cost(text) <= budget and weight(terms - covered) > weight(terms) / 2:
             budget -= _cost(text)
             covered |= terms
             chosen.setdefault(number, []).append((place, text))
@@ -79,8 +79,8 @@ def _cost(text: str) -> int:
 
 
 def _sentences(said: Sequence[str]) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Each sentence, with the number of its text and its telling words."""
+    """Yield each sentence, with the number of its text and its significant words."""
     for number, text in enumerate(said):
         for part in sentences(text):
-            if line := shorten(clean_line(part), _LONGEST):
+            if line := shorten(clean_line(part), _MAX_SENTENCE):
                 yield number, line, frozenset(telling_terms(line))

@@ -1,26 +1,26 @@
-"""What must be known of a language: short lists of its words, a file a language.
+"""The word lists of languages, and the tokenizer that matches them; one file per language.
 
-A file in ``languages/`` is all that a language takes. Its lists, each of words or phrases:
+A language needs only its file in ``languages/``, with these lists of words or phrases:
 
-- ``question``: how a question begins that is typed without a question mark; ``who``: one that asks
-  who somebody is;
-- ``greeting``, ``thanks``, ``talk``: what nobody wants to have kept;
-- ``remember``, ``forget``, ``decision``, ``task``: how an order to kbtui begins; one that ends in a
-  colon is meant only with it. ``keeps`` are those of ``decision`` that a title can't do without;
-- ``recall``: what begins like an order and is none;
-- ``work``: how a wish begins that only a model can fulfil;
-- ``reason``: where the reason of a decision begins;
-- ``change``: words that ask to change what is written, ``write`` to write an entry or a note;
-  ``claim``: how an answer says it was;
-- ``small``: words that say nothing by themselves, beside Whoosh's stop words of the language;
-- ``beginners``: further words that are no names though they begin a clause with a capital, in any
-  form that has the same stem;
-- ``numbers`` from two on, ``weekdays`` and ``months``, in their order; ``calendar``: further words
-  of the kind; ``before`` and ``after``: what means the year before this one, and the next;
-- ``named``: how a line begins that says what the user is called; ``self``: what speakers are called
-  where they are meant themselves; ``agree``: how an answer begins that agrees;
-- ``deny``: words that turn what follows into its opposite;
-- ``articles``: where all nouns have capitals, what stands before them and not before names.
+- ``question``: starts of questions typed without a question mark; ``who``: of questions who
+  somebody is;
+- ``greeting``, ``thanks``, ``talk``: small talk that isn't worth storing;
+- ``remember``, ``forget``, ``decision``, ``task``: starts of commands to kbtui; one that ends in a
+  colon matches only with it. ``keeps`` are those of ``decision`` that belong in a title;
+- ``recall``: phrases that start like a command but aren't one;
+- ``work``: starts of requests that need a model;
+- ``reason``: starts of the reason in a decision;
+- ``change``: words that request a change, ``write`` a new entry or note; ``claim``: phrases by
+  which an answer claims to have written something;
+- ``small``: stop words, in addition to Whoosh's of the language;
+- ``beginners``: further words that aren't names although capitalized at the start of a clause, in
+  any form with the same stem;
+- ``numbers`` from two on, ``weekdays`` and ``months``, in order; ``calendar``: further calendar
+  words; ``before`` and ``after``: words for last year and next year;
+- ``named``: starts of lines that state the user's name; ``self``: pronouns by which speakers mean
+  themselves; ``agree``: starts of answers that agree;
+- ``deny``: negations;
+- ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 
 A ``~`` in a phrase stands for each of the language's ``endings``.
 """
@@ -40,16 +40,16 @@ from kbtui.text import fold
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
-LONG = 4_096
-"""Characters from which on what was read of a text isn't kept."""
-_SHORT = 3
-_SEASONS = ("before", "after")  # Summer and Winter are names of people as well
-_OF_ONE_WORD = 2  # the word, and whether a colon must follow
-_BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
+CACHE_LIMIT = 4_096
+"""The results for texts of this many characters or more aren't cached."""
+_MIN_ABBREVIATION = 3
+_NOT_IN_KNOWN = ("before", "after")  # Summer and Winter are first names as well
+_SINGLE_WORD = 2  # a tuple of the word, and whether a colon must follow
+_AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
 
 class Token(NamedTuple):
-    """A word of a text, folded and without apostrophes, and where it stands."""
+    """A word of a text, folded and without apostrophes, with its span."""
 
     word: str
     start: int
@@ -57,27 +57,27 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text; in scripts without blanks a run of letters is one."""
-    return list(_tokens(text)) if len(text) < LONG else _found(text)
+    """Return the words of a text; in scripts without spaces a run of letters is one."""
+    return list(_cached_tokens(text)) if len(text) < CACHE_LIMIT else _tokenize(text)
 
 
-@lru_cache(maxsize=512)  # a line is asked for its figures, names, stems and language in turn
-def _tokens(text: str) -> tuple[Token, ...]:
-    return tuple(_found(text))
+@lru_cache(maxsize=512)  # numbers, names, stems and language of a line are looked up in turn
+def _cached_tokens(text: str) -> tuple[Token, ...]:
+    return tuple(_tokenize(text))
 
 
-def _found(text: str) -> list[Token]:
+def _tokenize(text: str) -> list[Token]:
     return [Token(folded(match[0]), *match.span()) for match in _WORD.finditer(text)]
 
 
-@lru_cache(maxsize=1 << 14)  # the same words stand in line after line
+@lru_cache(maxsize=1 << 14)  # the same words recur in many lines
 def folded(word: str) -> str:
-    """A word as the lists are compared: without case, accents and apostrophes."""
+    """Return a word for comparison: without case, accents and apostrophes."""
     return fold(_APOSTROPHES.sub("", word))
 
 
 class Phrases:
-    """Some phrases; one that ends in a colon is meant only with it."""
+    """A set of phrases; one that ends in a colon matches only with it."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = {(*(each.word for each in tokens(text)), text[-1:] == ":") for text in texts}
@@ -86,58 +86,58 @@ class Phrases:
 
     @property
     def words(self) -> frozenset[str]:
-        """Those of one word, folded."""
-        return frozenset(str(each[0]) for each in self._known if len(each) == _OF_ONE_WORD)
+        """The single-word phrases, folded."""
+        return frozenset(str(each[0]) for each in self._known if len(each) == _SINGLE_WORD)
 
     def match(self, text: str, found: list[Token], at: int = 0) -> int:
-        """How many words from the one `at` on are the longest phrase; 0: none is."""
+        """Return the length in words of the longest phrase at token `at`, or 0."""
         if at >= len(found) or found[at].word not in self._begins:
             return 0
         words = tuple([token.word for token in found[at : at + self._longest]])
         for count in range(len(words), 0, -1):
             if (*words[:count], False) in self._known:
                 return count
-            behind = text[found[at + count - 1].end :]
-            if (*words[:count], True) in self._known and behind.lstrip().startswith(":"):
+            after = text[found[at + count - 1].end :]
+            if (*words[:count], True) in self._known and after.lstrip().startswith(":"):
                 return count
         return 0
 
     def places(self, text: str, found: list[Token]) -> list[tuple[int, int]]:
-        """Where phrases begin, by words, and of how many words the longest there is."""
+        """Return where phrases start, as token indexes, with the length of the longest there."""
         begin = [at for at, token in enumerate(found) if token.word in self._begins]
         return [(at, count) for at in begin if (count := self.match(text, found, at))]
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language: its lists, as its file has them, and the folded words of each."""
+    """A language: its lists as in its file, and the folded words of each."""
 
     code: str
     lists: dict[str, tuple[str, ...]]
     words: dict[str, frozenset[str]]
     known: frozenset[str]
-    silent: frozenset[str]
-    """The words that say little of what a text is about."""
+    stop_words: frozenset[str]
+    """Words that say little about the topic of a text."""
     places: dict[str, dict[str, int]]
-    """The place of each word, and of its short form, in the lists that have an order, from 0."""
+    """The 0-based position of each word and its abbreviation in the ordered lists."""
 
     @property
     def nouns_have_capitals(self) -> bool:
-        """True if a capital alone tells no name."""
+        """Whether nouns are capitalized, so that a capital alone doesn't mark a name."""
         return bool(self.lists["articles"])
 
     def has(self, name: str, word: str) -> bool:
-        """True if a folded word is one of a list's."""
+        """Return whether a folded word is in a list."""
         return word in self.words[name]
 
     def list(self, name: str) -> Phrases:
-        """One of its lists."""
+        """Return one of the lists."""
         return _phrases(name, self.code)
 
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """All languages that there is a file of, English first."""
+    """Return all languages with a file, English first."""
     files = resources.files("kbtui.offline").joinpath("languages").iterdir()
     found = [
         _read(file.name.removesuffix(".ini"), file.read_text("utf-8"))
@@ -157,16 +157,18 @@ def _read(code: str, text: str) -> Language:
         for name, phrases in told.items()
     }
     words["calendar"] |= words["weekdays"] | words["months"]
-    silent = (words["small"] | words["question"]) - words["calendar"]
-    short = [word for word in words["calendar"] if len(word) >= _SHORT]
+    stop_words = (words["small"] | words["question"]) - words["calendar"]
+    short = [word for word in words["calendar"] if len(word) >= _MIN_ABBREVIATION]
     places = {name: _places(lists[name], short) for name in ("weekdays", "months")}
     places["numbers"] = _places(lists["numbers"])
-    known = frozenset().union(*(found for name, found in words.items() if name not in _SEASONS))
-    return Language(code, lists, words, known, silent, places)
+    known = frozenset().union(
+        *(found for name, found in words.items() if name not in _NOT_IN_KNOWN)
+    )
+    return Language(code, lists, words, known, stop_words, places)
 
 
 def _lists(text: str) -> dict[str, tuple[str, ...]]:
-    """The phrases of a file by the name of their list; in one ``~`` stands for each ending."""
+    """Parse a language file: phrases by list name, with ``~`` expanded to each ending."""
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.read_string(text)
     typed = {
@@ -183,7 +185,7 @@ def _lists(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _places(said: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:
-    """Where each word stands, what is many of it (Sundays), and what is `short` for it."""
+    """Return the positions of words, their plurals (Sundays) and their abbreviations `short`."""
     words = [fold(each) for each in said]
     found: dict[str, int] = {}
     for number, word in enumerate(words):
@@ -204,20 +206,20 @@ def _phrases(name: str, *codes: str) -> Phrases:
 
 
 def of_all(name: str) -> Phrases:
-    """One list of all languages together."""
+    """Return one list of all languages combined."""
     return _phrases(name)
 
 
 @cache
 def stems_of(name: str) -> frozenset[str]:
-    """The stems of the words of a list in all languages."""
+    """Return the stems of the words of a list in all languages."""
     found = (word for each in languages() for word in each.words.get(name, ()))
     return frozenset(analyser.terms_of(word)[0] for word in found)
 
 
 def language_of(text: str) -> Language:
-    """The language whose listed words a text has most of; English where none tells."""
-    return _language_of(text) if len(text) < LONG else _language_of.__wrapped__(text)
+    """Return the language with the most listed words in a text; English if none has any."""
+    return _language_of(text) if len(text) < CACHE_LIMIT else _language_of.__wrapped__(text)
 
 
 @lru_cache(maxsize=512)
@@ -228,23 +230,23 @@ def _language_of(text: str) -> Language:
 
 
 def begins(text: str, phrases: Phrases) -> str | None:
-    """What follows the phrase that a text begins with; None where it begins with none."""
+    """Return what follows the phrase at the start of a text; None if there is none."""
     found = tokens(text)
     count = phrases.match(text, found)
     if not count:
         return None
     end = found[count - 1].end
-    behind = _BEHIND_PHRASE.match(text, end)
-    return text[behind.end() if behind else end :]
+    after = _AFTER_PHRASE.match(text, end)
+    return text[after.end() if after else end :]
 
 
 def holds(text: str, phrases: Phrases) -> bool:
-    """True if a phrase stands anywhere in a text."""
+    """Return whether a phrase occurs anywhere in a text."""
     return bool(phrases.places(text, tokens(text)))
 
 
-def left_over(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
-    """The words of a text that no phrase of some lists takes up."""
+def unmatched(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
+    """Yield the words of a text that no phrase of some lists covers."""
     found, known, at = tokens(text), list(lists), 0
     while at < len(found):
         count = max(phrases.match(text, found, at) for phrases in known)
@@ -254,10 +256,10 @@ def left_over(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
 
 
 def telling_terms(text: str) -> list[str]:
-    """The words of a text that say what it is about, each once, reduced to their stems."""
+    """Return the stems of the words that say what a text is about, each once."""
     language = language_of(text)
     found: dict[str, None] = {}
     for token in tokens(text):
-        if token.word not in language.silent and (len(token.word) > 1 or token.word.isdigit()):
+        if token.word not in language.stop_words and (len(token.word) > 1 or token.word.isdigit()):
             found |= dict.fromkeys(analyser.terms_of(text[token.start : token.end])[:1])
     return list(found)

@@ -1,7 +1,7 @@
-"""What kind of thing a message is, by its shape and by the lists of its language.
+"""Classification of messages by their shape and the word lists of their language.
 
-Nothing is understood here, and no word is taken away but the order that a message begins with: what
-isn't a question, an order, a secret, a paste or small talk is a statement.
+Nothing is interpreted, and no word removed but a leading command: what isn't a question, a command,
+a secret, a paste or small talk is a statement.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kbtui.offline.language import begins, language_of, left_over, of_all, tokens
+from kbtui.offline.language import begins, language_of, of_all, tokens, unmatched
 from kbtui.offline.lines import sentences
 from kbtui.redaction.redact import redact
 from kbtui.text import shorten
@@ -20,17 +20,17 @@ Order = Literal["remember", "forget", "decision", "task"]
 Kind = Literal["statement", "question", "work", "secret", "paste"] | SmallTalk | Order
 _SMALL_TALK: tuple[SmallTalk, ...] = get_args(SmallTalk)
 _ORDERS: tuple[Order, ...] = get_args(Order)
-_ASKS = tuple("?\uff1f\u061f\u037e")  # of full width, Arabic, Greek
-_ENDS = tuple(".!\u2026\u3002\u0964")
+_QUESTION_MARKS = tuple("?\uff1f\u061f\u037e")  # ASCII, full width, Arabic, Greek
+_SENTENCE_ENDS = tuple(".!\u2026\u3002\u0964")
 _CLAUSE = re.compile(r"[,;\u2013\u2014]\s|\s-\s")
 _END_OF_TITLE = re.compile(r"[.;:!?(\n]")
 _TITLE_WIDTH = 60
-_SHORTEST_TITLE = 20
-_FEW_WORDS = 4
-# What is longer than people type at once was pasted.
-_MOST_CHARACTERS = 4_000
-_MOST_LINES = 40
-# Lines that no person types: of a mail's head, a stack trace, a log, a table, a program, a patch.
+_MIN_TITLE = 20
+_MIN_STATEMENT_WORDS = 4
+# Messages longer than people type at once were pasted.
+_MAX_CHARACTERS = 4_000
+_MAX_LINES = 40
+# Lines nobody types: of mail headers, stack traces, logs, tables, programs, patches.
 _MACHINE_LINE = re.compile(
     r"(?:From|To|Cc|Subject|Date|Sent|Message-ID): \S|[\w-]+: [^@\n]*[\w.]@[\w-]+\.\w"
     r'|\s+File ".*", line \d|\s+at [\w.$<>]+\(|Traceback \(|[\w.]*(?:Error|Exception): '
@@ -39,21 +39,21 @@ _MACHINE_LINE = re.compile(
     r"\b.*[:;({)]\s*$|.*(?:\{|[\])}\"'];|=.*;)$|@@ .* @@|diff --git "
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
-_LEAST_MACHINE_LINES = 2
+_MIN_MACHINE_LINES = 2
 _MACHINE_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a message is.
+    """The classification of a message.
 
     Attributes:
-        kind: What it is.
-        text: What of it counts: of an order what is ordered, else all of it, as it was typed.
-        question: What it asks; empty where it asks nothing. A statement may ask something as well.
-        secret: The kind of secret in it; empty where there is none.
-        title: What was decided, in its words.
-        surely: False of a question that only its first words tell.
+        kind: The kind of message.
+        text: The relevant text as typed: without the command if there is one, else all of it.
+        question: The question in it, if any; a statement may have one as well.
+        secret: The kind of secret in it, if any.
+        title: What was decided, in the user's words.
+        surely: False for a question recognized only by its first words.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ class Reading:
 
 
 def read_message(text: str) -> Reading:
-    """Say what a message is."""
+    """Classify a message."""
     text = text.strip()
     found = redact(text).found
     if found:
@@ -73,56 +73,60 @@ def read_message(text: str) -> Reading:
     small = _small_talk(text)
     if small is not None or is_pasted(text):
         return Reading(small or "paste", text)
-    return _asking(text) if asks(text) else _order(text) or _telling(text)
+    return (
+        _classify_question(text) if asks(text) else _classify_order(text) or _classify_other(text)
+    )
 
 
-def _telling(text: str) -> Reading:
-    """A message that neither ends with a question mark nor begins with an order."""
+def _classify_other(text: str) -> Reading:
+    """Classify a message without a final question mark or a leading command."""
     if begins(text, language_of(text).list("work")) is not None:
         return Reading("work", text)
-    if text.endswith(_ENDS) or not all(asks(each) or _leads(each) for each in sentences(text)):
+    if text.endswith(_SENTENCE_ENDS) or not all(
+        asks(each) or _has_question_start(each) for each in sentences(text)
+    ):
         return Reading("statement", text)
-    if any(map(_says_much, _CLAUSE.split(_without_lead(text))[1:])):
+    if any(map(_is_long_enough, _CLAUSE.split(_without_lead(text))[1:])):
         # "Who cares about the budget, I spent 300 on shoes"
         return Reading("statement", text, question=text)
     return Reading("question", text, question=text, surely=False)
 
 
-def _leads(text: str) -> bool:
-    """True if a text begins as questions do."""
+def _has_question_start(text: str) -> bool:
+    """Return whether a text starts like a question."""
     return begins(_without_lead(text), language_of(text).list("question")) is not None
 
 
 def asks(text: str) -> bool:
-    """True if a text ends with a question mark."""
-    return text.rstrip().endswith(_ASKS)
+    """Return whether a text ends with a question mark."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def is_pasted(text: str) -> bool:
-    """True if a message has the shape of something that wasn't typed here."""
+    """Return whether a message looks pasted rather than typed."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(text) > _MOST_CHARACTERS or len(lines) > _MOST_LINES or _FENCE.search(text):
+    if len(text) > _MAX_CHARACTERS or len(lines) > _MAX_LINES or _FENCE.search(text):
         return True
     machine = sum(_MACHINE_LINE.match(line) is not None for line in lines)
-    return machine >= _LEAST_MACHINE_LINES and machine >= _MACHINE_SHARE * len(lines)
+    return machine >= _MIN_MACHINE_LINES and machine >= _MACHINE_SHARE * len(lines)
 
 
 def title_of(decided: str) -> str:
-    """What was decided, in its own words: up to the reason, or to the end of the sentence."""
+    """Return what was decided, verbatim up to the reason or the end of the sentence."""
     found, reasons = tokens(decided), of_all("reason")
     ends = [match.start() for match in _END_OF_TITLE.finditer(decided)]
     ends += [found[n].start for n in range(1, len(found)) if reasons.match(decided, found, n)]
     title = decided[: min(ends, default=None)].strip(" ,\t-\N{EN DASH}\N{EM DASH}")
     if len(title) > _TITLE_WIDTH:
         head, comma, _ = title[:_TITLE_WIDTH].rpartition(",")
-        title = head if comma and len(head) >= _SHORTEST_TITLE else shorten(title, _TITLE_WIDTH)
+        title = head if comma and len(head) >= _MIN_TITLE else shorten(title, _TITLE_WIDTH)
     return title[:1].upper() + title[1:]
 
 
 def _small_talk(text: str) -> SmallTalk | None:
-    """The kind of small talk that a message is nothing but; pictures alone are such, too."""
+    """Return the kind of a message that is only small talk (or emoji), else None."""
     found = tokens(text)
-    if any(left_over(text, map(of_all, _SMALL_TALK))):
+    if any(unmatched(text, map(of_all, _SMALL_TALK))):
         return None
     if not found:
         return "talk"
@@ -130,7 +134,7 @@ def _small_talk(text: str) -> SmallTalk | None:
 
 
 def _without_lead(text: str) -> str:
-    """A message without the small talk that it begins with: *ok*, *hey*."""
+    """Strip leading small talk from a message: *ok*, *hey*."""
     for kind in _SMALL_TALK:
         rest = begins(text, of_all(kind))
         if rest:
@@ -138,8 +142,8 @@ def _without_lead(text: str) -> str:
     return text
 
 
-def _order(text: str) -> Reading | None:
-    """The order that a message begins with, by the longest phrase."""
+def _classify_order(text: str) -> Reading | None:
+    """Classify a message by its leading command, the longest phrase; None if there is none."""
     found = tokens(text)
     counts = {kind: of_all(kind).match(text, found) for kind in _ORDERS}
     kind = max(_ORDERS, key=counts.__getitem__)
@@ -150,25 +154,27 @@ def _order(text: str) -> Reading | None:
     if kind == "decision":
         says_all = begins(text, of_all("keeps")) is not None
         return Reading(kind, text, title=title_of(text if says_all else rest))
-    # A wish to be reminded stays as it was typed; a label says no more than the box does.
+    # "Remind me to" stays as typed; a label such as "todo:" says no more than the checkbox.
     is_label = text[found[counts[kind] - 1].end :].lstrip().startswith(":")
     return Reading(kind, rest if kind != "task" or is_label else text)
 
 
-def _asking(text: str) -> Reading:
-    """A message that ends with a question; what is stated before that counts as well."""
+def _classify_question(text: str) -> Reading:
+    """Classify a message that ends with a question, which may be preceded by a statement."""
     *before, last = sentences(text)
-    is_stated = any(_says_much(part) for each in (*before, last) for part in _stated(each))
+    is_stated = any(
+        _is_long_enough(part) for each in (*before, last) for part in _statement_parts(each)
+    )
     kind: Kind = "statement" if is_stated else "question"
     return Reading(kind, text, question=last if before else text)
 
 
-def _stated(sentence: str) -> list[str]:
-    """What of a sentence states something: "I moved to Berlin last week, who do I tell?"."""
+def _statement_parts(sentence: str) -> list[str]:
+    """Return the stating parts of a sentence: "I moved to Berlin last week, who do I tell?"."""
     if not asks(sentence):
         return [sentence]
-    return [] if _leads(sentence) else _CLAUSE.split(sentence)[:-1]
+    return [] if _has_question_start(sentence) else _CLAUSE.split(sentence)[:-1]
 
 
-def _says_much(text: str) -> bool:
-    return len(tokens(text)) >= _FEW_WORDS
+def _is_long_enough(text: str) -> bool:
+    return len(tokens(text)) >= _MIN_STATEMENT_WORDS

@@ -1,8 +1,8 @@
-"""Names in what somebody wrote, told by their capitals alone: no name is made up.
+"""Recognition of names in text by capitalization alone.
 
-A word is a name where it has a capital inside a clause, and then at the beginning of one as well;
-so is what begins two lines and never stands in small letters. In a language in which all nouns have
-capitals it must never stand behind an article either.
+A word capitalized inside a clause is a name, and then at the start of one as well; so is a word
+that starts two lines and never occurs in lowercase. In languages that capitalize all nouns it must
+also never follow an article.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-from kbtui.offline.language import LONG, Language, folded, language_of, languages
+from kbtui.offline.language import CACHE_LIMIT, Language, folded, language_of, languages
 from kbtui.search.index import analyser
 
-_LONGEST = 4  # words
-_LEAST_LETTERS = 3
+_MAX_WORDS = 4  # words
+_MIN_LETTERS = 3
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
-# After ``Dr.`` and ``St.`` a clause goes on.
+# A clause continues after ``Dr.`` and ``St.``.
 _CLAUSE_END = re.compile(
     r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|\d\.|^\W+"
     r"|[!?:;\u2026\n\"\u201c\u201e\u00ab(\[>*/+&\u2013\u2014]|\s-"
 )
-_IN_CODE = re.compile(
+_CODE_OR_ADDRESS = re.compile(
     r"`[^`\n]*`|https?://\S+|\[\[[^\[\]\n]*\]\]|(?<!\S)(?:[^\s@/\\_]+@|[^\s/\\_]*[/\\_])\S*"
 )
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
@@ -32,7 +32,7 @@ _POSSESSIVE = re.compile(r"['\u2019]s?$")
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words with capitals side by side, as they stand and folded, and the word before them."""
+    """Adjacent capitalized words, as typed and folded, and the word before them."""
 
     shown: tuple[str, ...]
     words: tuple[str, ...]
@@ -42,56 +42,56 @@ class _Run:
 
 @dataclass(slots=True)
 class NameReader:
-    """Reads line after line, and knows the names of `least` letters once all are read."""
+    """A collector of names, of at least `least` letters; read all lines before asking."""
 
-    least: int = _LEAST_LETTERS
-    _inside: set[str] = field(default_factory=set)
-    _begun: Counter[str] = field(default_factory=Counter)
-    _small: set[str] = field(default_factory=set)
+    least: int = _MIN_LETTERS
+    _within_clause: set[str] = field(default_factory=set)
+    _at_start: Counter[str] = field(default_factory=Counter)
+    _lowercase: set[str] = field(default_factory=set)
     _nouns: set[str] = field(default_factory=set)
     _lines: list[Sequence[_Run]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
-        """Take in one more line."""
+        """Add a line."""
         runs = _runs(text)
-        self._small.update(map(folded, filter(str.islower, _WORD.findall(text))))
+        self._lowercase.update(map(folded, filter(str.islower, _WORD.findall(text))))
         for run in runs:
-            self._inside.update(run.words if run.before else run.words[1:])
-            self._begun.update(() if run.before or run.words[1:] else run.words)
+            self._within_clause.update(run.words if run.before else run.words[1:])
+            self._at_start.update(() if run.before or run.words[1:] else run.words)
             if run.language.has("articles", run.before):
                 self._nouns.add(run.words[0])
         self._lines.append(runs)
 
     def __or__(self, other: NameReader) -> NameReader:
-        """Both together, without the lines that they read."""
+        """Combine the evidence of two readers, without their lines."""
         return NameReader(
             self.least,
-            self._inside | other._inside,
-            self._begun + other._begun,
-            self._small | other._small,
+            self._within_clause | other._within_clause,
+            self._at_start + other._at_start,
+            self._lowercase | other._lowercase,
             self._nouns | other._nouns,
         )
 
     def names(self) -> list[tuple[str, ...]]:
-        """The names in each line, in the order in which the lines were read."""
-        return [self._names(runs, self._is_subject) for runs in self._lines]
+        """Return the names in each line, in the order the lines were read."""
+        return [self._names_of(runs, self._is_name_at_start) for runs in self._lines]
 
     def names_in(self, text: str) -> tuple[str, ...]:
-        """What may be names in a line that isn't taken in, by what was read so far.
+        """Return the possible names in a line that isn't added, by what was read so far.
 
-        What begins a clause counts as well, unless it is listed or stands in small letters.
+        Words at the start of a clause count too, unless listed or seen in lowercase.
         """
-        return self._names(_runs(text), self._may_begin)
+        return self._names_of(_runs(text), self._may_be_name_at_start)
 
-    def _names(self, runs: Iterable[_Run], may_begin: Callable[[_Run], bool]) -> tuple[str, ...]:
-        """The names that runs are, without what begins the clause or is none."""
+    def _names_of(self, runs: Iterable[_Run], at_start: Callable[[_Run], bool]) -> tuple[str, ...]:
+        """Return the names in runs, without words that start the clause or aren't names."""
         found: dict[str, None] = {}
         for run in runs:
             named = [self._is_name(word, run.language) for word in run.words]
-            named[0] &= bool(run.before) or may_begin(run)
+            named[0] &= bool(run.before) or at_start(run)
             first = named.index(True) if True in named else len(named)
             last = len(named) - named[::-1].index(True) if True in named else 0
-            if 0 < last - first <= _LONGEST:
+            if 0 < last - first <= _MAX_WORDS:
                 found[" ".join(run.shown[first:last])] = None
         return tuple(found)
 
@@ -100,15 +100,15 @@ class NameReader:
         is_day = word in _calendar() or word.removesuffix("s") in _calendar()
         return not (is_short or is_day or language.has("small", word) or word in self._nouns)
 
-    def _is_subject(self, run: _Run) -> bool:
-        """True if the word that begins a clause with a capital does so as a name."""
-        twice = self._begun[run.words[0]] > 1 and self._may_begin(run)
-        return run.words[0] in self._inside or (twice and not run.words[1:])
+    def _is_name_at_start(self, run: _Run) -> bool:
+        """Return whether the capitalized word at the start of a clause is a name."""
+        is_repeated = self._at_start[run.words[0]] > 1 and self._may_be_name_at_start(run)
+        return run.words[0] in self._within_clause or (is_repeated and not run.words[1:])
 
-    def _may_begin(self, run: _Run) -> bool:
-        """True if nothing says that the word that begins a clause is none."""
+    def _may_be_name_at_start(self, run: _Run) -> bool:
+        """Return whether nothing indicates that the word at a clause start is no name."""
         word = run.words[0]
-        return word not in self._small and analyser.terms_of(word)[0] not in _listed()
+        return word not in self._lowercase and analyser.terms_of(word)[0] not in _known_stems()
 
 
 @cache
@@ -117,24 +117,24 @@ def _calendar() -> frozenset[str]:
 
 
 @cache
-def _listed() -> frozenset[str]:
-    """The stems of all listed words."""
+def _known_stems() -> frozenset[str]:
+    """Return the stems of all listed words."""
     return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
 
 
 def _runs(text: str) -> tuple[_Run, ...]:
-    return _known_runs(text) if len(text) < LONG else _known_runs.__wrapped__(text)
+    return _cached_runs(text) if len(text) < CACHE_LIMIT else _cached_runs.__wrapped__(text)
 
 
-@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
-def _known_runs(text: str) -> tuple[_Run, ...]:
+@lru_cache(maxsize=1_024)  # each turn reads its whole conversation
+def _cached_runs(text: str) -> tuple[_Run, ...]:
     return tuple(_read_runs(text))
 
 
 def _read_runs(text: str) -> Iterator[_Run]:
-    """The runs of a line, without code and addresses; of what begins a clause nothing is before."""
+    """Yield the runs of a line, without code and addresses; `before` is empty at clause starts."""
     language = language_of(text)
-    bare = _IN_CODE.sub(lambda match: " " * len(match[0]), text)
+    bare = _CODE_OR_ADDRESS.sub(lambda match: " " * len(match[0]), text)
     for clause in _CLAUSE_END.split(bare):
         shown: list[str] = []
         before, end = "", 0
@@ -156,7 +156,7 @@ def _has_capital(word: str) -> bool:
 
 
 def lines_by_name(lines: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
-    """The numbers of the lines that have each name; a part of one longer name means that name."""
+    """Return the numbers of the lines with each name; a part of one longer name stands for it."""
     reader = NameReader()
     for line in lines:
         reader.read(line)

@@ -95,5 +95,5 @@ def test_what_stands_in_a_quote_is_read_as_it_would_be_outside() -> None:
 
 def test_what_is_past_is_read_with_its_marks_where_it_is_asked_for() -> None:
     text = "- ~~09:14 old~~ → 2026-11-23 09:20\n- 09:20 new\n"
-    found = [(line.time, line.text) for line in lines_of(text, past=True)]
+    found = [(line.time, line.text) for line in lines_of(text, struck_too=True)]
     assert found == [("09:14", "~~old~~ → 2026-11-23 09:20"), ("09:20", "new")]

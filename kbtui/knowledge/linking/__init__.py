@@ -1,4 +1,4 @@
-"""How entries refer to each other by name.
+"""References between entries by name.
 
 `resolve` finds the entry a name or link refers to, and its `LinkGraph` has the backlinks; `repair`
 updates links when an entry is renamed, moved or deleted.

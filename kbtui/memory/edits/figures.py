@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.offline.language import LONG, Token, language_of, tokens
+from kbtui.offline.language import CACHE_LIMIT, Token, language_of, tokens
 
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
@@ -67,7 +67,11 @@ class Dated(NamedTuple):
 
 def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
     """Return all numbers and dates of a text; parts of a date aren't numbers too."""
-    return _figures_and_dates(text) if len(text) < LONG else _figures_and_dates.__wrapped__(text)
+    return (
+        _figures_and_dates(text)
+        if len(text) < CACHE_LIMIT
+        else _figures_and_dates.__wrapped__(text)
+    )
 
 
 @lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation

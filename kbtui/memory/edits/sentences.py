@@ -13,15 +13,15 @@ from itertools import combinations, groupby
 from kbtui.memory.edits.figures import Figure, figures_and_dates
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline.language import (
-    LONG,
+    CACHE_LIMIT,
     begins,
     holds,
     language_of,
-    left_over,
     of_all,
     stems_of,
     telling_terms,
     tokens,
+    unmatched,
 )
 from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
@@ -60,7 +60,7 @@ class Sentence:
         """Parse a sentence; without `may_ask`, it always counts as a statement."""
         is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
         asks = may_ask and is_wish and not holds(text, of_all("remember"))
-        read = _stems_and_denials if len(text) < LONG else _stems_and_denials.__wrapped__
+        read = _stems_and_denials if len(text) < CACHE_LIMIT else _stems_and_denials.__wrapped__
         return cls(text, *read(text), asks, within or text)
 
     def contradictions(self, other: Sentence) -> frozenset[str]:
@@ -236,7 +236,7 @@ class UserSentences:
 
 def _is_substantial(text: str) -> bool:
     """Return whether a text is more than thanks, greetings and the like."""
-    return any(left_over(text, map(of_all, ("talk", "thanks", "greeting"))))
+    return any(unmatched(text, map(of_all, ("talk", "thanks", "greeting"))))
 
 
 def _covers_enough(left: set[str], sentence: Sentence, found: list[int]) -> bool:

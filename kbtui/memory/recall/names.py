@@ -90,7 +90,7 @@ class NameIndex:
                 is_day = day_of(path) is not None
                 found = [
                     NamedLine(path, line)
-                    for line in lines_of(text, past=True)
+                    for line in lines_of(text, struck_too=True)
                     if line.time or not is_day
                 ]
                 known = self._read[path] = (state, found)

@@ -141,7 +141,7 @@ class Journal:
         return next(
             (
                 each
-                for each in lines_of(note, past=True)
+                for each in lines_of(note, struck_too=True)
                 if each.first == first and each.time and when == f"{day} {each.time}"
             ),
             None,

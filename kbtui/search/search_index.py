@@ -394,7 +394,7 @@ class SearchIndex:
                 self._semantic_index = Semantic(
                     folder,
                     model,
-                    self._privacy.is_private,
+                    self._privacy.hides,
                     lambda: self._priority_paths,
                     self._start_detached,
                 )

@@ -166,7 +166,7 @@ def _may_merge(one: ChunkRow, other: ChunkRow, privacy: PrivacyFilter) -> bool:
     """Return False if both are entries or documents, or only one is private."""
     if not _source_rank(one) and not _source_rank(other):
         return False
-    return privacy.is_private_file(one) == privacy.is_private_file(other)
+    return privacy.hides_file(one) == privacy.hides_file(other)
 
 
 def _source_rank(row: ChunkRow) -> int:

@@ -30,7 +30,7 @@ class PrivacyFilter:
         self._is_tainted = is_tainted
         self._taint_cache: dict[str, tuple[int, bool]] = {}  # session: log size, answer
 
-    def is_private(self, row: ChunkRow) -> bool:
+    def hides(self, row: ChunkRow) -> bool:
         """Return whether remote models must not see a passage."""
         session = row.chunk.session
         if session is not None:
@@ -40,8 +40,8 @@ class PrivacyFilter:
                 if cached is None or cached[0] != size:
                     cached = self._taint_cache[session] = (size, self._is_tainted(session))
                 return cached[1]
-        return self.is_private_file(row)
+        return self.hides_file(row)
 
-    def is_private_file(self, row: ChunkRow) -> bool:
+    def hides_file(self, row: ChunkRow) -> bool:
         """Return whether a passage is in a private file; cheap, as sessions aren't read."""
         return row.file.private or self._is_private(row.path)

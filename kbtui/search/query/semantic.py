@@ -109,7 +109,7 @@ class Semantic:
         self,
         folder: Path,
         model: EmbeddingModel,
-        is_private: Callable[[ChunkRow], bool] = lambda _row: False,
+        is_hidden: Callable[[ChunkRow], bool] = lambda _row: False,
         priority_paths: Callable[[], tuple[str, ...]] = tuple,
         start_detached: Callable[[], Preparation] | None = None,
     ) -> None:
@@ -128,7 +128,7 @@ class Semantic:
         self.pace = Pace()
         self._folder = folder
         self._model = model
-        self._is_private = is_private
+        self._is_hidden = is_hidden
         self._priority_paths = priority_paths
         self._start_detached = start_detached
         self._lock = threading.Lock()
@@ -441,8 +441,8 @@ class Semantic:
         """Return the passages without a vector, newest last."""
         found: dict[bytes, Passage] = {}
         is_local = model.embedder.is_local
-        for chunk, keys, private in store.passage_keys():
-            for n, key in enumerate(_split_keys(keys) if is_local or not private else ()):
+        for chunk, keys, hidden in store.passage_keys():
+            for n, key in enumerate(_split_keys(keys) if is_local or not hidden else ()):
                 if key not in model.vectors:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())
@@ -460,7 +460,7 @@ class Semantic:
         files: dict[str, bool] = {}
         for _, chunk, _ in waiting:
             if chunk in rows and rows[chunk].path not in files:
-                files[rows[chunk].path] = self._is_private(rows[chunk])
+                files[rows[chunk].path] = self._is_hidden(rows[chunk])
         return [item for item in waiting if item[1] in rows and not files[rows[item[1]].path]]
 
     def _close_others(self) -> None:

@@ -118,7 +118,7 @@ class Semantic:
         Args:
             folder: Contains a folder of vectors per model.
             model: The model to load.
-            is_private: Whether a remote model must not see a passage.
+            is_hidden: Whether a remote model must not see a passage.
             priority_paths: Returns the files to embed before all others, the last of them first.
             start_detached: Leaves work to a detached process, and returns the state of the model.
         """

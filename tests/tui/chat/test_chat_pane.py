@@ -345,7 +345,7 @@ async def test_r_on_an_earlier_line_marks_it_as_past_and_elsewhere_asks_again(
 
 async def test_an_earlier_line_stands_there_again_when_the_session_is_opened(tmp_path) -> None:
     def before() -> list[tuple[str, bool]]:
-        items = conversation._laid_out(kb, session.messages, 100)
+        items = conversation._layout(kb, session.messages, 100)
         return [(each.earlier.text, each.past) for each in items if isinstance(each, BeforeItem)]
 
     with KnowledgeBase.open(tmp_path / "kb", create=True) as kb:

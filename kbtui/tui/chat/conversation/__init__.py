@@ -1,5 +1,5 @@
-"""A conversation on the screen: its pieces as lines of text, and what sends and shows turns.
+"""A conversation on the screen: the layout of its items, and the sending and display of turns.
 
-`items`, `cards` and `written` are pieces of a conversation and know no widget; `flow_view` and
-`transcript` draw them; `conversation` sends messages and `turn_view` shows the events of a turn.
+`items`, `cards` and `written` are the items of a conversation, independent of widgets; `flow_view`
+and `transcript` render them. `conversation` sends messages, `turn_view` shows a turn's events.
 """

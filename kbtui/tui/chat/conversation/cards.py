@@ -1,4 +1,4 @@
-"""Tools and thoughts: one line each, more when somebody wants to know."""
+"""Items for tool calls and reasoning: one line each, with details when expanded."""
 
 from __future__ import annotations
 
@@ -22,35 +22,33 @@ from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES, short_name
 
 _MAX_OUTPUT_LINES = 200
-_SHORTEST_DEED = 20
+_MIN_PHRASE_WIDTH = 20
 _SHORT_ARGUMENT_CHARACTERS = 60
 _ARGUMENT_LINE_CHARACTERS = 100
-_ABOUT_NOTES = {"read": "path", "edit_entry": "entry", "rename_entry": "entry"}
-"""The argument that says which note, by the names of the tools that are about one."""
+_NOTE_ARGUMENTS = {"read": "path", "edit_entry": "entry", "rename_entry": "entry"}
+"""Tool names mapped to the argument that names the note they are about."""
 
 
 @dataclass(eq=False, slots=True)
 class ReasoningItem(Item):
-    """Thinking aloud of the model: one line, more when expanded."""
+    """The model's reasoning: one line, or the full text when expanded."""
 
     click: ClassVar[str] = "expand"
     expanded: bool = False
 
     def add(self, piece: str) -> None:
-        """Append a piece of the stream."""
         self.text += clean(piece)
         self.changed()
 
     def lay_out(self, width: int) -> list[Line]:
-        """A summary line, and the text below it."""
         words = len(self.text.split())
         head = Content.styled(f"{_arrow(self.expanded)} thought, {words} words", ".chat--muted")
-        return [Line(head), *_below(self.text, width, expanded=self.expanded)]
+        return [Line(head), *_detail_lines(self.text, width, expanded=self.expanded)]
 
 
 @dataclass(eq=False, slots=True)
 class ToolItem(Item):
-    """A tool at work or done: one line; expanded, its arguments and what the model was told."""
+    """A running or finished tool call: one line or, expanded, its arguments and output too."""
 
     dense: ClassVar[bool] = True
     click: ClassVar[str] = "expand"
@@ -69,7 +67,7 @@ class ToolItem(Item):
     expanded: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        """The notes that were written as cards, else a line; and the details below."""
+        """Lay out cards of the notes written, or else one line, followed by the details."""
         lines = [
             line
             for each in self.written
@@ -82,41 +80,41 @@ class ToolItem(Item):
             lines.append(Line(Content.styled(more, ".chat--muted").truncate(width, ellipsis=True)))
         lines = lines or [Line(self._head(width).truncate(width, ellipsis=True))]
         if self.expanded:
-            lines += _below(self.details, width, expanded=True)
-            lines += _below(self.output, width, expanded=True)
+            lines += _detail_lines(self.details, width, expanded=True)
+            lines += _detail_lines(self.output, width, expanded=True)
         return lines
 
     def _linked_title(self, path: str) -> Content:
-        """A note by its name, as a place to click."""
+        """Return the name of a note, clickable if the tool changed it."""
         title = signed(self.names[path], ".md--strike" if self.undone else ".chat--link")
         if path not in self.paths:
             return title
         return title.stylize(Style.from_meta({"target": self.paths.index(path)}))
 
     def _head(self, width: int) -> Content:
-        """What it did in a quiet line; what it wrote, or that it failed, stands out.
+        """Return a muted line about the call, with writes and failures highlighted.
 
-        Where it is long, what came of it stays.
+        If it is too long, the call is truncated rather than its outcome.
         """
         summary = self._summary() if self.summary else Content()
-        room = max(_SHORTEST_DEED, width - summary.cell_length - 7)
+        room = max(_MIN_PHRASE_WIDTH, width - summary.cell_length - 7)
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
-            self._mark(),
+            self._status_mark(),
         ]
         if self.ok is None or self.ok is False or not self._wrote:
-            deed = self._deed().truncate(room, ellipsis=True)
-            parts.append(deed.stylize_before(".chat--muted" if self.ok else ".chat--tool"))
+            phrase = self._phrase().truncate(room, ellipsis=True)
+            parts.append(phrase.stylize_before(".chat--muted" if self.ok else ".chat--tool"))
         if self.summary:
             parts += [("" if self._wrote else " · ", ".chat--muted"), summary]
         return Content.assemble(*parts)
 
     @property
     def _wrote(self) -> bool:
-        """True where the summary says all: something was written, proposed or kept."""
+        """Whether something was written, proposed or kept, so that the summary says it all."""
         return bool(self.ok and (self.paths or self.proposal)) or self.tool == KEEP
 
-    def _mark(self) -> tuple[str, str]:
+    def _status_mark(self) -> tuple[str, str]:
         if self.proposal:
             return "◇ ", ".chat--link"
         if self.ok is None:
@@ -125,21 +123,21 @@ class ToolItem(Item):
             return "✗ ", ".chat--bad"
         return ("✓ ", ".chat--good") if self._wrote else ("", "")
 
-    def _deed(self) -> Content:
-        """What it does, as people say it; of a tool that isn't ours, its name."""
-        deed = tool_phrase(self.tool)
+    def _phrase(self) -> Content:
+        """Return a phrase for what the tool does, or its name if it isn't one of ours."""
+        phrase = tool_phrase(self.tool)
         if self.about:
-            return Content(f"{deed.removesuffix(' a note')} ") + signed(self.names[self.about])
-        return Content(clean_line(f"{deed} {self.arguments}".rstrip()))
+            return Content(f"{phrase.removesuffix(' a note')} ") + signed(self.names[self.about])
+        return Content(clean_line(f"{phrase} {self.arguments}".rstrip()))
 
     def _summary(self) -> Content:
-        """The summary, with what was written by its name, as a place to click."""
+        """Return the summary, with changed notes by name and clickable."""
         if self.proposal:
             text = Content(f"{clean_line(self.summary)} · F6")
             return text.stylize(".chat--link").stylize(Style.from_meta({"target": 0}))
-        rest, pieces = clean_line(self.summary).removeprefix(f"{_short(self.about)}, "), []
+        rest, pieces = clean_line(self.summary).removeprefix(f"{_summary_path(self.about)}, "), []
         for index, path in enumerate(self.paths):
-            before, found, rest = rest.partition(_short(path))
+            before, found, rest = rest.partition(_summary_path(path))
             if not found:
                 rest = before
                 continue
@@ -150,28 +148,28 @@ class ToolItem(Item):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The entries that the tool changed; the catalogue only where nothing else changed."""
+        """The entries that the tool changed; the catalogue only if nothing else changed."""
         return entry_paths(self.changes)
 
     @property
     def source(self) -> str:
-        """The result that the model was given, else the summary."""
+        """The output that the model was given, or else the summary."""
         return self.output or self.summary
 
     @property
     def target(self) -> Target | None:
-        """The first entry that was changed."""
+        """The proposal in the inbox, or the first changed entry."""
         return self.linked(0)
 
     def linked(self, number: int) -> Target | None:
-        """One of the entries that were changed, or the proposal in the inbox."""
+        """Return the proposal in the inbox, or the changed entry `number`."""
         if self.proposal:
             return Target("", proposal=self.proposal)
         return Target(self.paths[number]) if number < len(self.paths) else None
 
 
 def change_items(item: ToolItem) -> list[LinkItem]:
-    """A line for each entry that a tool changed."""
+    """Return a link line for each entry that a tool changed."""
     return [
         LinkItem(label="→", to=Target(path), named=item.names[path], turn=item.turn)
         for path in item.paths
@@ -179,13 +177,13 @@ def change_items(item: ToolItem) -> list[LinkItem]:
 
 
 def entry_paths(changes: Sequence[TurnChange]) -> tuple[str, ...]:
-    """The paths of changes, each once; catalogues only where nothing else changed."""
+    """Return the distinct paths of changes; catalogues only if nothing else changed."""
     paths = tuple(dict.fromkeys(path for change in changes for path in change.paths))
     return tuple(path for path in paths if not path.endswith("INDEX.md")) or paths
 
 
-def _short(path: str) -> str:
-    """A path as summaries have it."""
+def _summary_path(path: str) -> str:
+    """Return a path as it is written in summaries."""
     return clean_line(short_name(path))
 
 
@@ -193,7 +191,7 @@ def _arrow(expanded: bool) -> str:
     return "▾" if expanded else "▸"
 
 
-def _below(text: str, width: int, *, expanded: bool) -> list[Line]:
+def _detail_lines(text: str, width: int, *, expanded: bool) -> list[Line]:
     if not expanded or not text.strip():
         return []
     lines = wrapped(text.strip("\n"), width - 4)
@@ -209,7 +207,7 @@ def _below(text: str, width: int, *, expanded: bool) -> list[Line]:
 
 
 def argument_line(arguments: Mapping[str, Any]) -> str:
-    """The arguments that identify the call, e.g. ``"auth" limit=5``, without long texts."""
+    """Return the arguments that identify a call, without long texts, e.g. ``"auth" limit=5``."""
     parts: list[str] = []
     for name, value in arguments.items():
         if isinstance(value, str):
@@ -223,8 +221,8 @@ def argument_line(arguments: Mapping[str, Any]) -> str:
 
 
 def note_about(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The path of the note that a call of one of our tools names by it; empty for any other."""
-    path = arguments.get(_ABOUT_NOTES.get(tool, ""))
+    """Return the workspace path of the note that a tool call is about, or an empty string."""
+    path = arguments.get(_NOTE_ARGUMENTS.get(tool, ""))
     if not isinstance(path, str) or "/" not in path or "\n" in path:
         return ""
     is_whole = path.startswith((ENTRIES, "memory/", "docs/", "sessions/"))
@@ -232,7 +230,7 @@ def note_about(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def argument_details(arguments: Mapping[str, Any]) -> str:
-    """All arguments, each on a line of its own or below its name."""
+    """Return all arguments, one a line; texts of several lines start below their names."""
     lines = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -241,7 +239,7 @@ def argument_details(arguments: Mapping[str, Any]) -> str:
 
 
 def parsed_arguments(text: str) -> dict[str, Any]:
-    """A call's arguments as the model wrote them; what isn't an object is shown as it is."""
+    """Parse a call's arguments; anything but a JSON object becomes the value of ``arguments``."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

@@ -1,6 +1,6 @@
-"""The conversation that is going on: its session, what is queued, and the turn at work.
+"""The current conversation: its session, the message queue, and the running turn.
 
-A stored session is shown as the items that its turns were shown as.
+A stored session is replayed as the same items that its turns were shown as.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ from kbtui.views.view import Audience
 
 log = logging.getLogger(__name__)
 CHANNEL = "tui"
-_SHOWN_AT_ONCE = 60
-_LOADED_AT_ONCE = 200
+_INITIAL_MESSAGES = 60
+_BATCH_MESSAGES = 200
 _SUMMARY_LENGTH = 100
 
 
 @dataclass(slots=True)
 class Spent:
-    """Tokens and money that the session has consumed since it was opened here."""
+    """Tokens and US dollars that the session has consumed since it was opened here."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -76,7 +76,7 @@ class Spent:
     last_prompt: int = 0
 
     def add(self, usage: UsageReported) -> None:
-        """Count one model call."""
+        """Add the usage of one model call."""
         self.calls += 1
         self.prompt_tokens += usage.prompt_tokens
         self.completion_tokens += usage.completion_tokens
@@ -88,11 +88,11 @@ class Spent:
 
 
 class Conversation:
-    """Sends messages one after the other, and keeps what is said meanwhile.
+    """Sends messages one after another, queueing those written meanwhile.
 
-    `run` starts a coroutine as a worker of the pane; `changed` is called whenever title, usage, or
-    being busy may have changed; `waits` with why an answer is waited for, and with nothing once it
-    goes on.
+    `run` starts a coroutine as a worker of the pane. `changed` is called whenever the title, usage
+    or busy state may have changed. `waits` is called with the reason when an answer is delayed, and
+    with an empty string once it goes on.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Conversation:
         self._transcript = transcript
         self._run = run
         self._changed = changed
-        self._waits = waits
+        self._report_delay = waits
         self._kb: KnowledgeBase | None = None
         self._memory: Memory | None = None
         self._queue: deque[UserItem] = deque()
@@ -116,35 +116,35 @@ class Conversation:
         self._earlier: list[SessionMessage] = []
         self._rewind_before: int | None = None
         self._stopping = False
-        self._is_waiting = False
+        self._is_delayed = False
 
     # State
 
     @property
     def busy(self) -> bool:
-        """True while an answer is coming."""
+        """Whether an answer is being generated."""
         return self._worker is not None
 
     @property
     def queued(self) -> int:
-        """How many messages wait."""
+        """The number of queued messages."""
         return len(self._queue)
 
     @property
     def waiting(self) -> list[str]:
-        """The messages that wait."""
+        """The texts of the queued messages."""
         return [item.text for item in self._queue]
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Turns can run from now on."""
+        """Allow turns to run, starting with a queued message."""
         self._kb = kb
         self._memory = kb.memory
-        self._next()
+        self._start_next()
 
     # The session
 
     def use(self, session: Session | None) -> None:
-        """Go on in another session; None makes a new one with the next message."""
+        """Switch to another session; None creates one with the next message."""
         if self.session is not None and self.session is not session:
             self.session.close()
             self.leave()
@@ -153,60 +153,60 @@ class Conversation:
         self._changed()
 
     async def show(self, session: Session | None) -> None:
-        """Go on in another session and show what was said last; None shows an empty one."""
+        """Switch to another session and show its last messages; None shows an empty one."""
         messages = list(session.messages) if session is not None else []
-        live = await asyncio.to_thread(
-            _laid_out, self._kb, messages[-_SHOWN_AT_ONCE:], self._transcript.text_width
+        items = await asyncio.to_thread(
+            _layout, self._kb, messages[-_INITIAL_MESSAGES:], self._transcript.text_width
         )
         self.use(session)
-        self._earlier = messages[:-_SHOWN_AT_ONCE]
-        self._transcript.show_items([*self._more(), *live])
+        self._earlier = messages[:-_INITIAL_MESSAGES]
+        self._transcript.show_items([*self._placeholder(), *items])
 
     async def load_earlier(self, more: Item) -> None:
-        """Show messages before those that are shown, in place of the line that stands for them."""
-        transcript, batch = self._transcript, self._earlier[-_LOADED_AT_ONCE:]
-        items = await asyncio.to_thread(_laid_out, self._kb, batch, transcript.text_width)
+        """Replace the placeholder `more` by a batch of earlier messages."""
+        transcript, batch = self._transcript, self._earlier[-_BATCH_MESSAGES:]
+        items = await asyncio.to_thread(_layout, self._kb, batch, transcript.text_width)
         if more not in transcript.items:
             return
-        self._earlier = self._earlier[:-_LOADED_AT_ONCE]
+        self._earlier = self._earlier[:-_BATCH_MESSAGES]
         transcript.take_out(more)
-        transcript.prepend([*self._more(), *items])
+        transcript.prepend([*self._placeholder(), *items])
         if items:
             transcript.select(items[-1])
 
-    def _more(self) -> list[Item]:
+    def _placeholder(self) -> list[Item]:
         return [MoreItem(count=len(self._earlier))] if self._earlier else []
 
     async def find(self, message: int) -> Item | None:
-        """The item of a message or of the last one before it, loaded where it isn't shown yet."""
+        """Return the item of a message, or of the last one before it, loading it if needed."""
         while self._earlier and self._earlier[-1].id >= message:
             await self.load_earlier(self._transcript.items[0])
         shown = [each for each in self._transcript.items if each.message is not None]
         return next((each for each in reversed(shown) if (each.message or 0) <= message), None)
 
     def leave(self) -> None:
-        """The session is over: memory is made of what it said, in the background."""
+        """Report the session as closed, so that it is consolidated in the background."""
         if self._memory is not None and self.session is not None:
             self._memory.worker.session_closed(self.session.id)
 
     def tick(self) -> None:
-        """Let the waiting line move on."""
+        """Animate the spinner."""
         if self._view is not None:
             self._view.tick()
 
     # Sending
 
     def send(self, text: str) -> None:
-        """Send a message now, or as soon as the answer before is there."""
+        """Send a message now, or once the current answer is complete."""
         item = UserItem(text=text, queued=self.busy or self._kb is None)
         self._transcript.add(item)
-        self._transcript.select(None)  # keys are meant for what comes now, as its card says
+        self._transcript.select(None)  # keys now act on what comes next, as its card says
         self._transcript.to_end()
         self._queue.append(item)
-        self._next()
+        self._start_next()
 
     def take_back(self) -> str | None:
-        """The message queued last, out of the queue again."""
+        """Remove and return the message queued last, if any."""
         if not self._queue:
             return None
         item = self._queue.pop()
@@ -215,14 +215,14 @@ class Conversation:
         return item.text
 
     def rewind_before(self, item: UserItem) -> None:
-        """Go on from before a message: what came since is left out with the next one sent."""
+        """Rewind to before a message; sending the next one discards it and all later ones."""
         if item.message is not None:
             self._rewind_before = item.message
             at = self._transcript.items.index(item)
             self._transcript.take_out(*self._transcript.items[at:])
 
     def stop(self) -> list[str]:
-        """Stop the answer; gives back what was queued, which is not sent."""
+        """Stop the answer, clear the queue, and return the texts that were in it."""
         if self._worker is None:
             return []
         waiting = self.waiting
@@ -233,7 +233,7 @@ class Conversation:
         return waiting
 
     def failed(self, error: BaseException) -> None:
-        """A turn ended by a defect: say so where the answer should be."""
+        """Show in place of the answer that a turn failed with an internal error."""
         from kbtui.logs import log_file
 
         log.error("a turn failed", exc_info=error)
@@ -247,12 +247,12 @@ class Conversation:
             ),
             before=self._first_queued(),
         )
-        self._ended()
+        self._turn_ended()
 
     def _first_queued(self) -> Item | None:
         return self._queue[0] if self._queue else None
 
-    def _next(self) -> None:
+    def _start_next(self) -> None:
         if self._kb is not None and not self.busy and self._queue:
             item = self._queue.popleft()
             item.queued = False
@@ -263,7 +263,7 @@ class Conversation:
     async def _turn(self, kb: KnowledgeBase, item: UserItem) -> None:
         view = self._view = TurnView(self._transcript, item, self._first_queued)
         try:
-            session = await self._ready_session(kb)
+            session = await self._prepare_session(kb)
             async with aclosing(kb.agent.turn(session, item.text)) as events:
                 async for event in events:
                     if paths := _paths_of(event):
@@ -271,28 +271,28 @@ class Conversation:
                             names_of, kb.library, paths, kb.sessions
                         )
                     if isinstance(event, ToolFinished):
-                        view.written = await asyncio.to_thread(_cards, kb, event.changes)
+                        view.written = await asyncio.to_thread(_written_notes, kb, event.changes)
                     view.show(event)
-                    self._tell_wait(event)
+                    self._report_delay_of(event)
                     if isinstance(event, UsageReported):
                         self.spent.add(event)
                         self._changed()
         except asyncio.CancelledError:
             if not self._stopping:
-                self._kb = None  # the app is closing: nothing that waits may start now
+                self._kb = None  # the app is closing: nothing queued may start now
             view.stop()
         except KbtuiError as error:
             view.stop()
             self._transcript.add(failure(error), before=self._first_queued())
-        self._ended()
+        self._turn_ended()
 
-    def _tell_wait(self, event: Event) -> None:
+    def _report_delay_of(self, event: Event) -> None:
         why = event.text if isinstance(event, NoticeGiven | RetryStarted) else ""
-        if why or self._is_waiting:
-            self._waits(why.partition(". ")[0])
-        self._is_waiting = bool(why)
+        if why or self._is_delayed:
+            self._report_delay(why.partition(". ")[0])
+        self._is_delayed = bool(why)
 
-    async def _ready_session(self, kb: KnowledgeBase) -> Session:
+    async def _prepare_session(self, kb: KnowledgeBase) -> Session:
         session = self.session
         if session is None:
             session = self.session = await asyncio.to_thread(kb.sessions.create, CHANNEL)
@@ -302,19 +302,19 @@ class Conversation:
             self._rewind_before = None
         return session
 
-    def _ended(self) -> None:
-        if self._is_waiting:
-            self._is_waiting = False
-            self._waits("")
+    def _turn_ended(self) -> None:
+        if self._is_delayed:
+            self._is_delayed = False
+            self._report_delay("")
         if self._memory is not None and self.session is not None:
             self._memory.worker.turn_ended(self.session.id)
         self._worker = self._view = None
         self._stopping = False
-        self._next()
+        self._start_next()
 
 
 def _paths_of(event: Event) -> tuple[str, ...]:
-    """The files that an event speaks of."""
+    """Return the files that an event mentions."""
     if isinstance(event, ToolFinished):
         return entry_paths(event.changes)
     if isinstance(event, TurnFinished):
@@ -322,35 +322,37 @@ def _paths_of(event: Event) -> tuple[str, ...]:
     return ()
 
 
-def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
-    """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
-    before = {each.id: found for each in messages if kb and (found := _before(kb, each))}
+def _layout(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
+    """Return the items of messages, already laid out for `width`; run in a thread."""
+    before = {each.id: found for each in messages if kb and (found := _earlier_item(kb, each))}
     names = Names(kb.library.infos(), kb.sessions.list()) if kb is not None else Names()
     items = replay(messages, names, before)
     if kb is not None:
-        _read_cards(kb, [item for item in items if isinstance(item, ToolItem) and item.changes])
+        _read_written_notes(
+            kb, [item for item in items if isinstance(item, ToolItem) and item.changes]
+        )
     for item in items:
         item.lines(width)
     return items
 
 
-def _cards(kb: KnowledgeBase, changes: Sequence[TurnChange]) -> tuple[WrittenNote, ...]:
+def _written_notes(kb: KnowledgeBase, changes: Sequence[TurnChange]) -> tuple[WrittenNote, ...]:
     return read_written(kb.history, changes, kb.library.infos())
 
 
-def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
-    """Say of tools that wrote what they wrote, and which of it was undone since."""
+def _read_written_notes(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
+    """Set on tool items what they wrote, and whether it has been undone since."""
     if not tools:
         return
     commits = {change.commit for tool in tools for change in tool.changes}
     undone = undone_commits(kb.history, commits)
     for tool in tools:
-        tool.written = _cards(kb, tool.changes)
+        tool.written = _written_notes(kb, tool.changes)
         tool.undone = undone.issuperset(change.commit for change in tool.changes)
 
 
-def _before(kb: KnowledgeBase, message: SessionMessage) -> BeforeItem | None:
-    """The earlier line that a kept one may be about, as it stands now; None where it is gone."""
+def _earlier_item(kb: KnowledgeBase, message: SessionMessage) -> BeforeItem | None:
+    """Return the earlier line that a kept one may be about, as it is now, or None if gone."""
     stored = message.meta.get(EARLIER)
     try:
         earlier = Earlier(**stored) if isinstance(stored, Mapping) else None
@@ -371,9 +373,9 @@ def replay(
     names: Names | None = None,
     before: Mapping[int, BeforeItem] | None = None,
 ) -> list[Item]:
-    """The items of stored messages, laid out like a turn that is just over.
+    """Return the items of stored messages, as if their turns had just ended.
 
-    `before` are the earlier lines to show, by the message that they stand behind.
+    `before` maps message ids to the earlier lines to show below those messages.
     """
     items: list[Item] = []
     tools: dict[str, ToolItem] = {}
@@ -383,17 +385,17 @@ def replay(
         if message.role == "user":
             items.append(UserItem(text=message.content, turn=turn, message=message.id))
         elif message.role == "assistant":
-            items += _answer(message, turn, known)
+            items += _answer_items(message, turn, known)
             items += [before[message.id]] if message.id in before else []
-            calls = {call.id: _called(call, turn, known) for call in message.tool_calls}
+            calls = {call.id: _tool_item(call, turn, known) for call in message.tool_calls}
             tools |= calls
             items += calls.values()
         elif message.role == "tool":
-            _finish(tools.get(message.tool_call_id or ""), message)
+            _finish_tool(tools.get(message.tool_call_id or ""), message)
     return items
 
 
-def _called(call: ToolCall, turn: str, names: Names) -> ToolItem:
+def _tool_item(call: ToolCall, turn: str, names: Names) -> ToolItem:
     arguments = parsed_arguments(call.arguments)
     return ToolItem(
         tool=call.name,
@@ -405,7 +407,7 @@ def _called(call: ToolCall, turn: str, names: Names) -> ToolItem:
     )
 
 
-def _answer(message: SessionMessage, turn: str, names: Names) -> list[Item]:
+def _answer_items(message: SessionMessage, turn: str, names: Names) -> list[Item]:
     if not message.content.strip():
         return []
     answer = AnswerItem(
@@ -414,7 +416,7 @@ def _answer(message: SessionMessage, turn: str, names: Names) -> list[Item]:
     return [answer, *citation_items(_citations(message.meta), turn, names)]
 
 
-def _finish(tool: ToolItem | None, message: SessionMessage) -> None:
+def _finish_tool(tool: ToolItem | None, message: SessionMessage) -> None:
     if tool is None:
         return
     meta = message.meta

@@ -1,7 +1,7 @@
-"""The pieces that a conversation is shown as, each laid out into lines of a given width.
+"""The items of a conversation, each laid out into lines of a given width.
 
-Items know nothing of widgets: the transcript asks for their lines and tells them of changes. They
-can be laid out in any thread.
+Items are independent of widgets: the transcript asks for their lines and notifies them of changes.
+They can be laid out in any thread.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 
 _USER_MARK = "> "
-_unknown = Names()  # says what a path alone says
+_path_names = Names()  # derives names from paths alone
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SHOWN_AFTER_SECONDS = 2
 _NOT_KEPT = "  ○ not kept: "
 _KEEPS = " · Shift+Tab Enter keeps it"
 _BEFORE = "  ↶ before: "
-_BELOW = "    "
+_INDENT = "    "
 _MARKS_PAST = " · Shift+Tab r marks it as past"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an item leads: lines of a file of the workspace, or a proposal in the inbox."""
+    """The target of a link: lines of a file of the workspace, or a proposal in the inbox."""
 
     path: str
     line: int | None = None
@@ -46,11 +46,10 @@ class Target:
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One piece of a conversation.
+    """One item of a conversation.
 
-    `turn` names the turn that it belongs to, `message` the stored message that it shows, where it
-    shows one, and `text` is what it says. A dense item has no blank line before it when the one
-    before is dense too; `click` is what a click on it does.
+    `turn` is the id of its turn, `message` that of the stored message it shows, if any. Two dense
+    items in a row have no blank line between them. `click` is the action of a click on the item.
     """
 
     dense: ClassVar[bool] = False
@@ -59,70 +58,69 @@ class Item:
     turn: str = field(default="", kw_only=True)
     message: int | None = field(default=None, kw_only=True)
     stale: bool = field(default=True, init=False)
-    _laid_out: tuple[int, list[Line]] = field(default=(0, []), init=False)
+    _layout: tuple[int, list[Line]] = field(default=(0, []), init=False)
 
     def lines(self, width: int) -> list[Line]:
-        """The lines for a width, laid out again only after `changed`."""
-        if self.stale or width != self._laid_out[0]:
+        """Return the lines for a width; the layout is cached until `changed`."""
+        if self.stale or width != self._layout[0]:
             self.adopt(width, self.lay_out(width))
-        return self._laid_out[1]
+        return self._layout[1]
 
     def changed(self) -> None:
-        """The lines are no longer right."""
+        """Invalidate the cached layout."""
         self.stale = True
 
     def adopt(self, width: int, lines: list[Line]) -> None:
-        """Take over lines that were laid out for a width."""
-        self._laid_out = (width, lines)
+        """Cache lines that were laid out for a width."""
+        self._layout = (width, lines)
         self.stale = False
 
     def hold(self, width: int) -> None:
-        """Show the former lines, or none, until others are adopted."""
-        self.adopt(width, self._laid_out[1])
+        """Keep the former lines, or none, as current until new ones are adopted."""
+        self.adopt(width, self._layout[1])
 
     @property
     def weight(self) -> int:
-        """About how many characters have to be laid out."""
+        """The approximate number of characters to lay out."""
         return len(self.text)
 
     def lay_out(self, width: int) -> list[Line]:
-        """Make the lines; none, where there is nothing to show."""
+        """Return new lines for a width."""
         del width
         return []
 
     @property
     def source(self) -> str:
-        """The text that copying takes."""
+        """The text to copy."""
         return self.text
 
     @property
     def target(self) -> Target | None:
-        """Where Enter or `o` leads."""
+        """The target of Enter and `o`."""
         return None
 
     def linked(self, number: int) -> Target | None:
-        """Where the link of that number in its text leads."""
+        """Return the target of link `number` in the text."""
         del number
         return None
 
     def link(self, number: int) -> LinkRef | None:
-        """The Markdown link of that number in its text."""
+        """Return Markdown link `number` of the text."""
         del number
         return None
 
     def gap_after(self, before: Item) -> int:
-        """How many blank lines stand between the item before and this one."""
+        """Return the number of blank lines between the item before and this one."""
         return int(not (before.dense and self.dense))
 
 
 @dataclass(eq=False, slots=True)
 class UserItem(Item):
-    """A message of the person; `queued` while it waits for the answer before."""
+    """A message of the person; `queued` while an earlier answer is being generated."""
 
     queued: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        """The text as it was written, on a ground of its own."""
         style = ".chat--queued" if self.queued else ".chat--user-text"
         lines = []
         for index, part in enumerate(wrapped(self.text, width - len(_USER_MARK))):
@@ -136,7 +134,7 @@ class UserItem(Item):
 
 @dataclass(eq=False, slots=True)
 class AnswerItem(Item):
-    """An answer of the model, as Markdown; while it streams, only its end is laid out again."""
+    """An answer of the model in Markdown; while it streams, only its end is laid out again."""
 
     streaming: bool = False
     interrupted: bool = False
@@ -146,12 +144,11 @@ class AnswerItem(Item):
     _stable_width: int = field(default=0, init=False)
 
     def add(self, piece: str) -> None:
-        """Append a piece of the stream."""
         self.text += clean(piece)
         self.changed()
 
     def finish(self, text: str | None = None) -> None:
-        """End the stream; `text` replaces what was streamed."""
+        """End the stream; `text`, if given, replaces the streamed text."""
         if text is not None:
             self.text = clean(text)
         self.streaming = False
@@ -159,18 +156,18 @@ class AnswerItem(Item):
         self.changed()
 
     def lay_out(self, width: int) -> list[Line]:
-        """Lay out all of it, or what came after the last finished paragraph."""
+        """Lay out the text; while streaming, only what follows the last settled paragraph."""
         if not self.streaming:
             lines, self.links, _ = _markdown(self.text, width)
         else:
-            self._settle(width)
+            self._settle_paragraphs(width)
             rest = self.text[self._stable :]
             lines = [*self._stable_lines, *(_markdown(rest, width).lines if rest.strip() else ())]
         if self.interrupted:
             lines = [*lines, Line(Content.styled("stopped", ".chat--warning"))]
         return lines
 
-    def _settle(self, width: int) -> None:
+    def _settle_paragraphs(self, width: int) -> None:
         if width != self._stable_width:
             self._stable, self._stable_lines, self._stable_width = 0, [], width
         end = settled(self.text, self._stable)
@@ -180,23 +177,22 @@ class AnswerItem(Item):
             self._stable = end
 
     def link(self, number: int) -> LinkRef | None:
-        """The Markdown link of that number, once the answer is whole."""
+        """Return Markdown link `number` of the text, once the answer is complete."""
         return self.links[number] if number < len(self.links) else None
 
     @property
     def weight(self) -> int:
-        """The length of what isn't laid out yet."""
+        """The number of characters not settled yet."""
         return len(self.text) - self._stable
 
 
 @dataclass(eq=False, slots=True)
 class PendingItem(Item):
-    """An answer is being waited for; `since` is a reading of the monotonic clock."""
+    """The spinner while an answer is pending; `since` is a monotonic time in seconds."""
 
     since: float = 0.0
 
     def lay_out(self, width: int) -> list[Line]:
-        """A moving sign and, after a while, how long it has been."""
         waited = monotonic() - self.since
         sign = _SPINNER[int(waited * 5) % len(_SPINNER)]
         seconds = f" {waited:.0f} s" if waited >= _SHOWN_AFTER_SECONDS else ""
@@ -206,7 +202,7 @@ class PendingItem(Item):
 
 @dataclass(eq=False, slots=True)
 class LinkItem(Item):
-    """A line that leads to an entry: a citation, or what a tool changed."""
+    """A link to an entry: a citation, or an entry that a tool changed."""
 
     dense: ClassVar[bool] = True
     click: ClassVar[str] = "open"
@@ -216,8 +212,7 @@ class LinkItem(Item):
     named: Named | None = None
 
     def lay_out(self, width: int) -> list[Line]:
-        """One line: the note by its name, and what is said of it."""
-        named = self.named or _unknown[self.to.path]
+        named = self.named or _path_names[self.to.path]
         note = clean_line(self.note)
         head = Content.assemble(
             ("  ", ""),
@@ -229,24 +224,22 @@ class LinkItem(Item):
 
     @property
     def source(self) -> str:
-        """The place."""
+        """The path, with the line number if there is one."""
         return self.to.path + (f":{self.to.line}" if self.to.line else "")
 
     @property
     def target(self) -> Target:
-        """The place."""
         return self.to
 
 
 @dataclass(eq=False, slots=True)
 class NoticeItem(Item):
-    """Something that kbtui itself says: a card with a title, perhaps a failure."""
+    """A card with a title for a notice of kbtui itself, such as an error."""
 
     title: str = ""
     kind: str = "info"
 
     def lay_out(self, width: int) -> list[Line]:
-        """The title in the colour of its kind, the text below."""
         style = f".chat--{self.kind}"
         bar = Content.styled("▎ ", style)
         head = [part.content.stylize(style) for part in wrapped(clean_line(self.title), width - 2)]
@@ -255,21 +248,20 @@ class NoticeItem(Item):
 
     @property
     def source(self) -> str:
-        """Title and text."""
+        """The title and the text."""
         return f"{self.title}\n{self.text}".strip()
 
 
 @dataclass(eq=False, slots=True)
 class NotKeptItem(Item):
-    """A statement of the person's that isn't kept, until they say so; `kept` is where."""
+    """A statement that wasn't kept; `kept` is the path once the person has it kept."""
 
     dense: ClassVar[bool] = True
     kept: str = ""
 
     def lay_out(self, width: int) -> list[Line]:
-        """One line."""
         if self.kept:
-            parts = [("  ✓ kept in ", ".chat--good"), (_unknown[self.kept].title, ".chat--link")]
+            parts = [("  ✓ kept in ", ".chat--good"), (_path_names[self.kept].title, ".chat--link")]
         else:
             said = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
             parts = [(_NOT_KEPT, ".chat--warning"), (said, ".chat--muted"), (_KEEPS, ".chat--cite")]
@@ -277,13 +269,13 @@ class NotKeptItem(Item):
 
     @property
     def target(self) -> Target | None:
-        """Where it is kept."""
+        """The file it was kept in."""
         return Target(self.kept) if self.kept else None
 
 
 @dataclass(eq=False, slots=True)
 class BeforeItem(Item):
-    """An earlier line that what was just noted may be about; `past` once it is struck out."""
+    """An earlier line that a new note may be about; `past` once it is struck out."""
 
     dense: ClassVar[bool] = True
     click: ClassVar[str] = "open"
@@ -291,13 +283,13 @@ class BeforeItem(Item):
     past: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        """The line, and below it when it was written and what can be done."""
+        """Lay out the line and, below it, when it was written and the keys."""
         keys = " · past" if self.past else _MARKS_PAST
         when = f"{format_written_day(self.earlier.when[:10])} · " if self.earlier.when else ""
-        read = as_read(clean_line(self.earlier.text), _unknown)
+        read = as_read(clean_line(self.earlier.text), _path_names)
         said = Content(shorten(read, max(10, width - len(_BEFORE))))
         said = said.stylize(".md--strike" if self.past else ".chat--link")
-        below = Content.assemble((f"{_BELOW}{when}", ".chat--muted"), (keys[3:], ".chat--cite"))
+        below = Content.assemble((f"{_INDENT}{when}", ".chat--muted"), (keys[3:], ".chat--cite"))
         return [
             Line(Content.assemble((_BEFORE, ".chat--muted"), said).truncate(width, ellipsis=True)),
             Line(below.truncate(width, ellipsis=True)),
@@ -305,35 +297,33 @@ class BeforeItem(Item):
 
     @property
     def source(self) -> str:
-        """The earlier line."""
         return self.earlier.text
 
     @property
     def target(self) -> Target | None:
-        """Where it stands."""
+        """The location of the earlier line."""
         return Target(self.earlier.path, self.earlier.first)
 
 
 @dataclass(eq=False, slots=True)
 class MoreItem(Item):
-    """Stands for the earlier messages that aren't laid out yet."""
+    """The placeholder for earlier messages that aren't loaded yet."""
 
     click: ClassVar[str] = "expand"
     count: int = 0
 
     def lay_out(self, width: int) -> list[Line]:
-        """One line that says how many there are."""
         text = f"▲ {self.count:,} earlier messages (Enter loads more)"
         return [Line(Content.styled(text, ".chat--cite").truncate(width, ellipsis=True))]
 
 
 def failure(error: KbtuiError) -> NoticeItem:
-    """The card of an error: the sentence, and what to do about it."""
+    """Return the card of an error: its message and hint."""
     return NoticeItem(title=error.message, text=error.hint, kind="bad")
 
 
 def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> list[LinkItem]:
-    """A line for each citation of an answer: the note, and the section, page or slide in it."""
+    """Return a link for each citation of an answer: the note, and the section, page or slide."""
     items = []
     for cited in citations:
         named = names[cited.path]
@@ -349,16 +339,16 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
 
 
 def wrapped(text: str, width: int) -> list[Line]:
-    """Text as it is, in lines of a width."""
+    """Wrap plain text into lines of a width."""
     from kbtui.tui.markdown.layout import render_plain
 
     return render_plain(text, width).lines
 
 
 def settled(text: str, start: int) -> int:
-    """Where the part of a streaming text ends that later text can't change the looks of.
+    """Return the offset up to which later text can't change how a streaming text is rendered.
 
-    That is after the last blank line outside of a code fence that is followed by a line which
+    That is after the last blank line outside a code fence that is followed by a line which
     continues neither a list nor an indented block.
     """
     fence, end, at, blank = "", start, start, False
@@ -373,7 +363,7 @@ def settled(text: str, start: int) -> int:
 
 
 def _fence_after(fence: str, line: str) -> str:
-    """The fence that one is in behind a line, where one is in `fence` before it; empty for none."""
+    """Return the open code fence after a line, given the one before it; empty if none."""
     mark = line[:3]
     if fence:
         return "" if mark == fence and not line.strip(mark) else fence

@@ -1,4 +1,4 @@
-"""The conversation as it is read: one item of it is selected, and keys act on that."""
+"""The transcript of a conversation, with a selected item that keys act on."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NAME = (
     Content.assemble(("█ █ █▄█ ", "$primary"), (" █  █▄█ █", "$secondary")),
     Content(),
 )
-"""The program's, in two lines of blocks."""
-_TALL_ROWS = 10
+"""The name of the program as block letters."""
+_MIN_NAME_ROWS = 10
 WELCOME = (*NAME, Content("Tell me what is worth keeping, or ask what you once knew."))
 
-_GREETING_PART = 4  # the greeting begins below a quarter of the rows that it leaves
+_GREETING_PART = 4  # a quarter of the free rows stays above the greeting
 GREETING_MARGIN = 3
-"""Cells beside what stands where nothing was said yet, at least."""
+"""The minimum margin of the greeting, in cells."""
 _GREETING_COLUMNS = 72
 
 
 def greeting_inset(width: int) -> int:
-    """Cells at the left of what stands where nothing was said yet: in the middle of wide panes."""
+    """Return the left margin that centers the greeting in a pane, in cells."""
     return max(GREETING_MARGIN, (width - _GREETING_COLUMNS) // 2)
 
 
@@ -48,14 +48,14 @@ Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "
 """An action on one item; see `kbtui.tui.chat.commands.item_actions`."""
 
 
-def _fitted(line: Content, width: int) -> list[Content]:
-    """A line of the greeting in a width: what leads somewhere is one row, all else is wrapped."""
-    leads = any(isinstance(span.style, Style) and span.style.meta for span in line.spans)
-    return [line.truncate(width, ellipsis=True)] if leads else line.wrap(width)
+def _fit_line(line: Content, width: int) -> list[Content]:
+    """Fit a line of the greeting into a width: links are truncated, other text is wrapped."""
+    is_link = any(isinstance(span.style, Style) and span.style.meta for span in line.spans)
+    return [line.truncate(width, ellipsis=True)] if is_link else line.wrap(width)
 
 
 class Transcript(FlowView, can_focus=True):
-    """Shows items; one of them is selected while it has the focus, and keys act on that."""
+    """Shows items; while it has the focus, one is selected and keys act on it."""
 
     BINDINGS = bindings("transcript")
     LOOKS: ClassVar[Mapping[str, str]] = {
@@ -78,14 +78,14 @@ class Transcript(FlowView, can_focus=True):
 
     @dataclass
     class Act(Message):
-        """Something is to be done with an item that takes more than the transcript."""
+        """An action on an item is requested that the transcript can't run itself."""
 
         verb: Verb
         item: Item
 
     @dataclass
     class Resume(Message):
-        """A conversation that the greeting names is to go on."""
+        """A conversation listed in the greeting was clicked."""
 
         session: str
 
@@ -98,16 +98,15 @@ class Transcript(FlowView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor: Item | None = None
-        """The item that keys act on."""
+        """The selected item."""
         self._greeting: Sequence[Content] = WELCOME
 
     def greet(self, lines: Sequence[Content]) -> None:
-        """Say something where nothing was said yet; a span with a ``session`` leads there."""
+        """Set the text of an empty transcript; a span with a ``session`` links to it."""
         self._greeting = lines
         self.refresh()
 
     def items_gone(self) -> None:
-        """Select nothing where the selected item is gone."""
         if self.cursor not in self.items:
             self.cursor = None
 
@@ -127,13 +126,13 @@ class Transcript(FlowView, can_focus=True):
             self.scroll_to(y=lines.stop - height, animate=False, force=True, immediate=True)
 
     def on_focus(self) -> None:
-        """Something is selected as long as keys come here."""
+        """Select the last item if none is selected."""
         if self.cursor is None and self.items:
             self.select(self.items[-1])
         self.refresh()
 
     def on_blur(self) -> None:
-        """The bar beside the selected item goes."""
+        """Hide the bar beside the selected item."""
         self.refresh()
 
     def _move(self, step: int) -> None:
@@ -162,7 +161,7 @@ class Transcript(FlowView, can_focus=True):
         self.to_end()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Mark as past only where an earlier line is shown; elsewhere the key asks again."""
+        """Enable marking as past only on an earlier line; elsewhere its key retries."""
         if parameters == ("mark_past",):
             from kbtui.tui.chat.conversation.items import BeforeItem
 
@@ -170,16 +169,16 @@ class Transcript(FlowView, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
-        self._go(None if self.cursor is None else self._target_of(self.cursor))
+        self._follow_target(None if self.cursor is None else self._target_of(self.cursor))
 
-    def _go(self, target: Target | None) -> None:
+    def _follow_target(self, target: Target | None) -> None:
         if target is not None and target.proposal:
             self.post_message(OpenInbox(target.proposal))
         elif target is not None:
             self.post_message(OpenEntry(target.path, target.line))
 
     def _target_of(self, item: Item) -> Target | None:
-        """Where an item leads; an answer leads where its first citation does."""
+        """Return the target of an item; that of an answer is its first citation."""
         if item.target is not None or item.dense:
             return item.target
         below = self.items[self.items.index(item) + 1 :][:1]
@@ -192,7 +191,7 @@ class Transcript(FlowView, can_focus=True):
     # Mouse
 
     def on_click(self, event: events.Click) -> None:
-        """Select what was clicked; follow a link, open or close a card."""
+        """Select the clicked item, and follow its link or expand it."""
         session = event.style.meta.get("session")
         if isinstance(session, str):
             self.post_message(self.Resume(session))
@@ -206,7 +205,7 @@ class Transcript(FlowView, can_focus=True):
         if link is not None:
             self.post_message(self.AnswerLinkClicked(link))
         elif target is not None:
-            self._go(target)
+            self._follow_target(target)
         elif item.click == "open":
             self.action_open()
         elif item.click == "expand":
@@ -215,7 +214,7 @@ class Transcript(FlowView, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the screen: the bar of the selected item, then the text."""
+        """Render one line of the screen: the selection bar, then the text."""
         if not self.items:
             return self._welcome_line(y)
         index = y + round(self.scroll_y)
@@ -226,13 +225,13 @@ class Transcript(FlowView, can_focus=True):
         return Strip.join([Strip([Segment(bar, style)], GUTTER), body]).crop(0, self.size.width)
 
     def _welcome_line(self, y: int) -> Strip:
-        """An empty conversation says what it is for."""
+        """Render one line of the greeting."""
         width, height = self.size
         left = greeting_inset(width)
-        low = height < _TALL_ROWS
-        greeting = (line for line in self._greeting if not low or line not in NAME)
+        is_low = height < _MIN_NAME_ROWS
+        greeting = (line for line in self._greeting if not is_low or line not in NAME)
         room = max(1, min(width - left - 1, _GREETING_COLUMNS))
-        lines = [piece for line in greeting for piece in _fitted(line, room)]
+        lines = [piece for line in greeting for piece in _fit_line(line, room)]
         at = y - max(1, (height - len(lines)) // _GREETING_PART)
         if not 0 <= at < len(lines):
             return Strip.blank(width, self.visual_style.rich_style)

@@ -1,4 +1,4 @@
-"""One turn as it goes on: its events become items of the conversation."""
+"""The display of a running turn: its events become items of the transcript."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class TurnView:
-    """Shows the events of one turn below the person's message that it answers.
+    """Shows the events of one turn below the message that it answers.
 
-    `before` gives the item that everything new stands before (what is queued), or None.
+    `before` returns the item to insert new items before (the first queued message), or None.
     """
 
     def __init__(
-        self, transcript: Transcript, said: UserItem, before: Callable[[], Item | None]
+        self, transcript: Transcript, message: UserItem, before: Callable[[], Item | None]
     ) -> None:
         self.turn = ""
         self.names = Names()
         self.written: tuple[WrittenNote, ...] = ()
         self._transcript = transcript
-        self._said = said
+        self._message = message
         self._before = before
         self._answer: AnswerItem | None = None
         self._reasoning: ReasoningItem | None = None
         self._tools: dict[str, ToolItem] = {}
         self._pending: PendingItem | None = None
-        self._wait()
+        self._show_pending()
 
     def show(self, event: Event) -> None:
-        """Take in one event; usage is the header's affair."""
+        """Show one event; the header shows usage."""
         match event:
             case TurnStarted(turn=turn, message=message):
-                self.turn = self._said.turn = turn
-                self._said.message = message
+                self.turn = self._message.turn = turn
+                self._message.message = message
             case TextDelta(text=text):
                 self._add_text(text)
             case ReasoningDelta(text=text):
                 self._add_reasoning(text)
             case RetryStarted(text=text) | NoticeGiven(text=text):
-                self._put(NoticeItem(title=text))
+                self._add(NoticeItem(title=text))
             case ToolStarted():
                 self._start_tool(event)
             case ToolFinished():
@@ -87,31 +87,31 @@ class TurnView:
                 self._fail(event)
 
     def tick(self) -> None:
-        """Let the waiting line move on."""
+        """Animate the spinner."""
         if self._pending is not None:
             self._transcript.item_changed(self._pending)
 
     def stop(self) -> None:
-        """The person stopped the turn: what was said until then stays."""
-        self._end_waiting()
+        """Show that the person stopped the turn, keeping the partial answer."""
+        self._hide_pending()
         for tool in self._tools.values():
             if tool.ok is None:
                 tool.ok, tool.summary = False, "stopped"
                 self._transcript.item_changed(tool)
-        answer = self._answer or self._put(AnswerItem(turn=self.turn))
+        answer = self._answer or self._add(AnswerItem(turn=self.turn))
         answer.interrupted = True
         self._end_answer()
         self._transcript.item_changed(answer)
 
-    def _put(self, item: ItemT) -> ItemT:
+    def _add(self, item: ItemT) -> ItemT:
         self._transcript.add(item, before=self._before())
         return item
 
-    def _wait(self) -> None:
+    def _show_pending(self) -> None:
         if self._pending is None:
-            self._pending = self._put(PendingItem(since=monotonic()))
+            self._pending = self._add(PendingItem(since=monotonic()))
 
-    def _end_waiting(self) -> None:
+    def _hide_pending(self) -> None:
         if self._pending is not None:
             self._transcript.take_out(self._pending)
             self._pending = None
@@ -119,17 +119,17 @@ class TurnView:
     def _add_text(self, text: str) -> None:
         if not text:
             return
-        self._end_waiting()
+        self._hide_pending()
         self._reasoning = None
         if self._answer is None:
-            self._answer = self._put(AnswerItem(turn=self.turn, streaming=True))
+            self._answer = self._add(AnswerItem(turn=self.turn, streaming=True))
         self._answer.add(text)
         self._transcript.item_changed(self._answer)
 
     def _add_reasoning(self, text: str) -> None:
-        self._end_waiting()
+        self._hide_pending()
         if self._reasoning is None:
-            self._reasoning = self._put(ReasoningItem(turn=self.turn))
+            self._reasoning = self._add(ReasoningItem(turn=self.turn))
         self._reasoning.add(text)
         self._transcript.item_changed(self._reasoning)
 
@@ -141,9 +141,9 @@ class TurnView:
         self._reasoning = None
 
     def _start_tool(self, event: ToolStarted) -> None:
-        self._end_waiting()
+        self._hide_pending()
         self._end_answer()
-        self._tools[event.call] = self._put(
+        self._tools[event.call] = self._add(
             ToolItem(
                 turn=self.turn,
                 tool=event.tool,
@@ -157,27 +157,27 @@ class TurnView:
     def _finish_tool(self, event: ToolFinished) -> None:
         tool = self._tools.get(event.call)
         if tool is None:
-            tool = self._tools[event.call] = self._put(ToolItem(turn=self.turn, tool=event.tool))
+            tool = self._tools[event.call] = self._add(ToolItem(turn=self.turn, tool=event.tool))
         tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
         tool.changes, tool.proposal = event.changes, event.proposal
         tool.names, tool.written = self.names, self.written
         self._transcript.item_changed(tool)
         if all(other.ok is not None for other in self._tools.values()):
-            self._wait()
+            self._show_pending()
 
     def _finish(self, event: TurnFinished) -> None:
-        self._end_waiting()
+        self._hide_pending()
         if self._answer is None and event.text:
-            self._answer = self._put(AnswerItem(turn=self.turn))
+            self._answer = self._add(AnswerItem(turn=self.turn))
         self._end_answer(event.text or None)
         for item in citation_items(event.citations, self.turn, self.names):
-            self._put(item)
+            self._add(item)
         if event.not_kept:
-            self._put(NotKeptItem(text=event.not_kept, turn=self.turn))
+            self._add(NotKeptItem(text=event.not_kept, turn=self.turn))
         if event.earlier is not None:
-            self._put(BeforeItem(earlier=event.earlier, turn=self.turn))
+            self._add(BeforeItem(earlier=event.earlier, turn=self.turn))
 
     def _fail(self, event: TurnFailed) -> None:
-        self._end_waiting()
+        self._hide_pending()
         self._end_answer()
-        self._put(NoticeItem(turn=self.turn, title=event.error, text=event.hint, kind="bad"))
+        self._add(NoticeItem(turn=self.turn, title=event.error, text=event.hint, kind="bad"))

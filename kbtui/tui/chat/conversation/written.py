@@ -1,4 +1,4 @@
-"""What a turn wrote, as a card in the conversation: the note by its name, and its first lines."""
+"""Cards for the notes that a turn wrote: the name of the note and its first changed lines."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from kbtui.tui.widgets.line_view import Line
 MAX_LINES = 5
 MAX_CARDS = 3
 _MIN_WIDTH = 24
-_WORDS = {"added": "new", "modified": "changed", "deleted": "deleted", "renamed": "renamed"}
-_PROPERTY = re.compile(r"([\w-]+):[ \t]*(\S.*)")
-_UPKEEP = {"created", "updated", "type", "title", "id", "modified"}
-_EMPTY = {"[]", "{}", "''", '""', "null", "~"}
-_LOOKED_BACK = 500  # commits
+_KIND_LABELS = {"added": "new", "modified": "changed", "deleted": "deleted", "renamed": "renamed"}
+_PROPERTY_LINE = re.compile(r"([\w-]+):[ \t]*(\S.*)")
+_UPKEEP_PROPERTIES = {"created", "updated", "type", "title", "id", "modified"}
+_EMPTY_VALUES = {"[]", "{}", "''", '""', "null", "~"}
+_MAX_COMMITS = 500  # commits
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenNote:
-    """What became of one note: the kind of change, its first lines with their signs, the rest."""
+    """A change to one note: its kind, its first lines with their signs, and how many more."""
 
     path: str
     kind: str
@@ -42,9 +42,9 @@ class WrittenNote:
 def read_written(
     history: History, changes: Sequence[TurnChange], infos: Iterable[EntryInfo] = ()
 ) -> tuple[WrittenNote, ...]:
-    """What changes did to notes, catalogues left out; reads the history, so for threads.
+    """Read what changes did to notes, without catalogues; run in a thread.
 
-    `infos` are the entries that there are: links say their titles.
+    `infos` are the existing entries, for the titles of links.
     """
     names = Names(infos if changes else ())
     found: list[WrittenNote] = []
@@ -54,15 +54,17 @@ def read_written(
         except KbtuiError:  # purged, or of a history that isn't here
             continue
         wanted = [each for each in differences if each.path in change.paths]
-        found += [_written(each, names) for each in wanted if not each.path.endswith("INDEX.md")]
+        found += [
+            _written_note(each, names) for each in wanted if not each.path.endswith("INDEX.md")
+        ]
     return tuple(found[:MAX_CARDS])
 
 
 def undone_commits(history: History, commits: Collection[str]) -> set[str]:
-    """Those of some commits that a later one took back; looks at the newest commits only."""
+    """Return those of `commits` that have been undone, looking at the newest commits only."""
     undone: set[str] = set()
     left = set(commits)
-    for commit in islice(history.log(), _LOOKED_BACK):
+    for commit in islice(history.log(), _MAX_COMMITS):
         left.discard(commit.id)
         if commit.id not in undone:
             undone.update((commit.origin.undoes or "").split())
@@ -71,36 +73,37 @@ def undone_commits(history: History, commits: Collection[str]) -> set[str]:
     return undone & set(commits)
 
 
-def _written(difference: FileDiff, names: Names) -> WrittenNote:
+def _written_note(difference: FileDiff, names: Names) -> WrittenNote:
     old, new = difference.heads
-    said = [
+    lines = [
         (line.kind, text)
         for hunk in difference.hunks
         for line in hunk.lines
-        if line.kind != " " and (text := _said(line, new if line.kind == "+" else old, names))
+        if line.kind != " "
+        and (text := _readable_line(line, new if line.kind == "+" else old, names))
     ]
     return WrittenNote(
-        difference.path, difference.kind, tuple(said[:MAX_LINES]), max(0, len(said) - MAX_LINES)
+        difference.path, difference.kind, tuple(lines[:MAX_LINES]), max(0, len(lines) - MAX_LINES)
     )
 
 
-def _said(line: DiffLine, head_lines: int, names: Names) -> str:
-    """A changed line as people read it: no headings, and of properties no upkeep."""
+def _readable_line(line: DiffLine, head_lines: int, names: Names) -> str:
+    """Return a changed line as rendered text; empty for headings and upkeep properties."""
     text = clean_line(line.text)
     number = line.new if line.kind == "+" else line.old
     if (number or 0) > head_lines:
         is_heading = text.startswith("#") and text.lstrip("#")[:1] in {"", " "}
         return "" if is_heading else as_read(text, names)
-    found = _PROPERTY.fullmatch(text)
-    if found is None or found[1] in _UPKEEP or found[2] in _EMPTY:
+    found = _PROPERTY_LINE.fullmatch(text)
+    if found is None or found[1] in _UPKEEP_PROPERTIES or found[2] in _EMPTY_VALUES:
         return ""
     return f"{found[1]}  {as_read(found[2], names)}"
 
 
 def card_lines(written: WrittenNote, title: Content, width: int, *, undone: bool) -> list[Line]:
-    """A frame with the note in its upper border, its lines, and the keys in the lower one."""
+    """Render a card: the note's title in the top border, its lines, and keys in the bottom one."""
     width = max(_MIN_WIDTH, width)
-    word = "undone" if undone else _WORDS[written.kind]
+    word = "undone" if undone else _KIND_LABELS[written.kind]
     inner = width - 4
     title = title.truncate(max(1, width - len(word) - 8), ellipsis=True)
     rule = "─" * (width - title.cell_length - len(word) - 7)

@@ -1,4 +1,4 @@
-"""The pane of the chat: the conversation above, the prompt below."""
+"""The chat pane: the conversation above, the prompt below."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ else:
     )
 
 _DRAFT_AFTER_SECONDS = 1.0
-_AGAIN_SECONDS = 5.0
-"""Seconds in which a second Esc belongs to the first."""
-"""Seconds without a key after which the draft is kept."""
-_WAYS = frozenset("12345")
+"""The debounce before the draft is saved."""
+_SECOND_ESC_SECONDS = 5.0
+"""The time in which a second Esc confirms the first."""
+_START_OPTIONS = frozenset("12345")
 
 
 class ChatPane(ChatHost):
-    """Puts the parts of the chat together, and carries out what they and commands ask for."""
+    """Composes the parts of the chat, and handles their requests and those of commands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("chat"),
@@ -74,11 +74,11 @@ class ChatPane(ChatHost):
     ]
 
     class StatusChanged(Message):
-        """Session, model, or what it has cost may be different now."""
+        """The session, model or cost may have changed."""
 
     @dataclass
     class CommandWanted(Message):
-        """A slash command that isn't the chat's own is to be carried out."""
+        """A slash command was entered that the chat doesn't handle itself."""
 
         action: Action
         argument: str
@@ -90,7 +90,7 @@ class ChatPane(ChatHost):
         self._draft_timer: asyncio.TimerHandle | None = None
         self.start: StartPanel | None = None
         self._escaped_at = 0.0
-        self._early: list[tuple[CommandFunction, Command, str]] = []
+        self._queued_commands: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
         with Vertical(id="chat-said"):
@@ -99,46 +99,46 @@ class ChatPane(ChatHost):
         yield self.prompt
 
     def on_mount(self) -> None:
-        """Typing works from the first frame on."""
+        """Focus the prompt, so that typing works from the first frame on."""
         self.label_with("New conversation")
         go_to(self.prompt)
 
     @property
     def has_early_commands(self) -> bool:
-        """True while commands wait for the workspace to be open."""
-        return bool(self._early)
+        """Whether commands are queued until the workspace is open."""
+        return bool(self._queued_commands)
 
     def forget_early_commands(self) -> None:
-        """Carry none of them out."""
-        self._early.clear()
+        """Discard the commands queued until the workspace is open."""
+        self._queued_commands.clear()
 
-    # The app tells it
+    # Notifications from the app
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """The knowledge base is open: restore the draft, send what waits."""
+        """Restore the draft, and run queued messages and commands, once the workspace is open."""
         self.kb = kb
         self.prompt.kb = kb
         self.prompt.history_of_input.attach(kb.workspace.root)
         self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
-        self.run(self._begin(kb), "begin")
-        early, self._early = self._early, []
-        for each in early:
-            self._start(*each)
+        self.run(self._show_start(kb), "begin")
+        queued, self._queued_commands = self._queued_commands, []
+        for each in queued:
+            self._start_command(*each)
 
-    async def _begin(self, kb: KnowledgeBase) -> None:
-        """Show the ways in where nothing was said yet, else what was; see which model answers."""
+    async def _show_start(self, kb: KnowledgeBase) -> None:
+        """Show the start panel in an empty workspace, else a greeting; read the model status."""
         is_first = await asyncio.to_thread(start.is_first, kb)
         if is_first and not self.conversation.busy and self.conversation.session is None:
-            self.start = start.StartPanel(kb, self._take_way)
+            self.start = start.StartPanel(kb, self._choose_option)
             self.transcript.greet(())
             await self.query_one("#chat-said").mount(self.start, before=self.transcript)
         status = await commands.read_model(self, kb)
         if not is_first:
             self.transcript.greet(await asyncio.to_thread(start.greeting, kb, status.reason))
 
-    def _take_start_away(self) -> None:
-        """Something was said: the ways in are gone for good."""
+    def _remove_start_panel(self) -> None:
+        """Remove the start panel for good, at the first message."""
         if self.start is None or self.kb is None:
             return
         self.start.remove()
@@ -146,31 +146,31 @@ class ChatPane(ChatHost):
         self.run_worker(partial(start.remember_start, self.kb), thread=True, group="start")
 
     def knowledge_changed(self) -> None:
-        """Entries changed: one of the ways in may be done now."""
+        """Refresh the start panel, as a changed entry may complete one of its options."""
         if self.start is not None:
             self.start.look()
 
     def insert_reference(self, path: str) -> None:
-        """Put ``@entry`` into the prompt and go there."""
+        """Insert ``@entry`` into the prompt and focus it."""
         self.prompt.insert_reference(clean_line(short_name(path)))
         go_to(self.prompt)
 
     def go_to_message(self, session: str, message: int) -> None:
-        """Go on with a session, and select a message of it."""
+        """Open a session and select one of its messages."""
         if self.kb is not None:
             self.run(commands.go_to_message(self, self.kb, session, message))
 
     def leave(self) -> None:
-        """The app ends: so does what runs beside, and the session, which may be condensed."""
+        """Stop background jobs and close the session, as the app is closing."""
         self.syncing.stop()
         self.importing.stop()
         if self._conversation is not None:
             self._conversation.leave()
 
-    # The draft: what isn't sent comes back after a restart, however the app ended
+    # The draft: unsent text is restored after a restart, however the app ended
 
     def _restore_draft(self, root: Path) -> None:
-        """Bring back what was kept; where something is written already, into the history."""
+        """Restore the saved draft, or add it to the input history if the prompt isn't empty."""
         self._drafts = Drafts(root)
         draft = self._drafts.load()
         if draft and not self.prompt.text:
@@ -179,7 +179,7 @@ class ChatPane(ChatHost):
             self.prompt.history_of_input.add(draft)
 
     def save_draft(self, named: Path | None = None) -> None:
-        """Keep the prompt's text and what waits; `named` is the workspace if it isn't open yet."""
+        """Save the prompt's text and the queue; `named` is the workspace if it isn't open yet."""
         text = self._unsent
         if self._draft_timer is not None:
             self._draft_timer.cancel()
@@ -197,28 +197,26 @@ class ChatPane(ChatHost):
         return "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
 
     @on(Prompt.Changed)
-    def _keep_soon(self) -> None:
-        """Keep what is written once nobody types: a process that is killed is told nothing."""
+    def _save_draft_soon(self) -> None:
+        """Save the draft once typing pauses: a killed process gets no chance to."""
         if self._draft_timer is not None:
             self._draft_timer.cancel()
-        self._draft_timer = call_after(self, _DRAFT_AFTER_SECONDS, self._keep_draft)
+        self._draft_timer = call_after(self, _DRAFT_AFTER_SECONDS, self._write_draft)
 
-    def _keep_draft(self) -> None:
+    def _write_draft(self) -> None:
         if (drafts := self._drafts) is not None:
             run_latest(self, "draft", asyncio.to_thread, drafts.keep, self._unsent)
 
-    # What commands may ask for
+    # Services for commands
 
     def changed(self) -> None:
-        """Session, model or cost may be different now: the header is drawn again."""
         self.post_message(self.StatusChanged())
-        self._keep_soon()  # what waited may be sent now
+        self._save_draft_soon()  # queued messages may have been sent
         if self.start is not None:
             self.start.display = self.conversation.session is None
             self.start.look()
 
     def shown_entry(self) -> str | None:
-        """The entry that is open beside the conversation, if one is."""
         panes = self.screen.query(NotesPane)
         path = panes.first().current_path if panes else None
         return path if path is not None and path.startswith("knowledge/") else None
@@ -227,7 +225,7 @@ class ChatPane(ChatHost):
 
     @on(Prompt.Pasted)
     def _pasted(self, event: Prompt.Pasted) -> None:
-        """A file that is dropped on the terminal may be meant to be imported: offer that."""
+        """Offer to import a file that was dropped on the terminal."""
         path = importing.dropped_path(event.text)
         if path is not None:
             self.run(self._offer_import(path, event.text), "offer")
@@ -242,12 +240,12 @@ class ChatPane(ChatHost):
         self.send(event.text)
 
     def send(self, text: str) -> None:
-        """Send a message, or carry out a command."""
+        """Send a message or run a command."""
         if not text.strip():
             return
         self.popup.hide()
-        if self.start is not None and text.strip() in _WAYS:
-            self._take_way(int(text) - 1)
+        if self.start is not None and text.strip() in _START_OPTIONS:
+            self._choose_option(int(text) - 1)
             return
         self.prompt.history_of_input.add(text)
         try:
@@ -255,26 +253,26 @@ class ChatPane(ChatHost):
         except KbtuiError as error:
             self.tell(items.failure(error))
             if not self.prompt.text:
-                self.prompt.replace_text(text)  # to be corrected
+                self.prompt.replace_text(text)  # for correction
             return
         if command is None:
-            self._take_start_away()
+            self._remove_start_panel()
             self.conversation.send(text.strip())
         else:
             self.run_command(command)
 
-    def _take_way(self, way: int) -> None:
+    def _choose_option(self, option: int) -> None:
         if self.kb is not None:
-            self.run(start.take(self, self.kb, way))
+            self.run(start.take(self, self.kb, option))
 
     def run_command(self, command: Command) -> None:
-        """Carry out a slash command; one that can't do without words gets them in the prompt."""
+        """Run a slash command; one that lacks a required argument is put into the prompt."""
         action = command.action
         match action.context:
             case "chat":
-                self._start(commands.COMMANDS[action.slash], command, "command")
+                self._start_command(commands.COMMANDS[action.slash], command, "command")
             case "memory":
-                self._start(memory_commands.COMMANDS[action.slash], command, "memory")
+                self._start_command(memory_commands.COMMANDS[action.slash], command, "memory")
             case "transcript":
                 item_actions.run_on_last_answer(self, action.slash)
             case "prompt":
@@ -282,9 +280,9 @@ class ChatPane(ChatHost):
             case _:
                 self.post_message(self.CommandWanted(action, command.argument))
 
-    def _start(self, function: CommandFunction, command: Command, group: str) -> None:
+    def _start_command(self, function: CommandFunction, command: Command, group: str) -> None:
         if self.kb is None:
-            self._early.append((function, command, group))
+            self._queued_commands.append((function, command, group))
             name = command.action.slash
             self.say(f"The workspace is still being opened; {name} is done as soon as it is.")
         elif command.action.usage.startswith("<") and not command.argument:
@@ -294,7 +292,7 @@ class ChatPane(ChatHost):
             self.run(function(self, self.kb, command.argument), group)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A turn that ends by a defect is told, and doesn't end the app."""
+        """Show an internal error of a turn without ending the app."""
         if event.worker.group == "turn":
             event.stop()
             if event.state is WorkerState.SUCCESS and self.kb is not None:
@@ -305,33 +303,33 @@ class ChatPane(ChatHost):
     # Stopping
 
     def step_back(self) -> None:
-        """Esc: close the popup, else stop the answer, else go to the prompt.
+        """Handle Esc: close the popup, else stop the answer, else focus the prompt.
 
-        There it offers to stop a sync or an import, which the next one does.
+        In the prompt, the first Esc offers to stop a sync or an import and the second one stops it.
         """
         if self.prompt.give_up_popup() or self.stop():
             return
         if self.prompt.has_focus:
-            self._stop_errand()
+            self._stop_jobs()
         go_to(self.prompt)
 
-    def _stop_errand(self) -> None:
-        """Stop what runs beside the conversation, the second time that it is asked for."""
+    def _stop_jobs(self) -> None:
+        """Stop a background job at the second request; the first one announces that."""
         running = [each for each in (self.syncing, self.importing) if each.running]
-        again = monotonic() - self._escaped_at < _AGAIN_SECONDS
-        self._escaped_at = 0.0 if again else monotonic()
-        for errand in running:
-            if again:
-                errand.stop()
-            name = errand.name
+        is_second = monotonic() - self._escaped_at < _SECOND_ESC_SECONDS
+        self._escaped_at = 0.0 if is_second else monotonic()
+        for job in running:
+            if is_second:
+                job.stop()
+            name = job.name
             self.say(
                 f"{name} stops at its next step."
-                if again
+                if is_second
                 else f"Esc again stops the {name.lower()}."
             )
 
     def stop(self) -> bool:
-        """Stop the answer; what was queued goes back into the prompt. False if none is coming."""
+        """Stop the answer and return queued messages to the prompt; False if there is none."""
         if not self.conversation.busy:
             return False
         waiting = self.conversation.stop()
@@ -340,7 +338,7 @@ class ChatPane(ChatHost):
             self.prompt.replace_text("\n\n".join(texts))
         return True
 
-    # What prompt and popup ask for
+    # Requests of the prompt and popup
 
     @on(Popup.Picked)
     def _picked(self) -> None:
@@ -349,27 +347,27 @@ class ChatPane(ChatHost):
 
     @on(Prompt.EditorWanted)
     def edit_outside(self) -> None:
-        """Have the message written in $EDITOR."""
+        """Edit the message in $EDITOR."""
         try:
             self.prompt.replace_text(process.edit_text(self.app, self.prompt.full_text))
         except KbtuiError as error:
             self.tell(items.failure(error))
 
     def action_scroll_chat(self, pages: int) -> None:
-        """Scroll the conversation while somebody writes."""
+        """Scroll the conversation while the prompt has the focus."""
         page = self.transcript.action_page_up if pages < 0 else self.transcript.action_page_down
         page()
 
     @on(Prompt.TakeBack)
     def _take_back(self) -> None:
-        """Take the message queued last back into the prompt, else show earlier input."""
+        """Return the message queued last to the prompt, else show earlier input."""
         text = self.conversation.take_back()
         if text is not None:
             self.prompt.replace_text(text)
         else:
             self.prompt.show_earlier()
 
-    # What the conversation asks for
+    # Requests of the conversation
 
     @on(Transcript.Act)
     def _act(self, event: Transcript.Act) -> None:

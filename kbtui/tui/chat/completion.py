@@ -1,4 +1,4 @@
-"""What a word in the prompt can become: commands after a slash, entries after an at sign."""
+"""Completion in the prompt: commands after a slash, entries after an at sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENTRY_LIMIT = 30
 
 
 def commands(token: str) -> list[Choice[str]]:
-    """The commands that ``/token`` can become; none for another word."""
+    """Return the commands that complete a ``/token``; none for any other word."""
     return [
         Choice(f"{action.slash} {action.usage}".rstrip(), action.help, f"{action.slash} ")
         for action in (matching_commands(token) if token.startswith("/") else ())
@@ -26,13 +26,13 @@ def commands(token: str) -> list[Choice[str]]:
 
 
 def entries_named(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
-    """The entries of that name, best first, for a thread; the newest for a mere ``@``."""
+    """Return entries by name, best first, or the newest for an empty query; run in a thread."""
     found = names_of(kb).search(query, _ENTRY_LIMIT)
     return [_choice(match.entry, match.entry.title) for match in found]
 
 
 def entries_with(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
-    """The entries whose text says it, best first; for a thread."""
+    """Return entries whose text matches, best first; run in a thread."""
     found = entries_saying(kb, query)
     return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 

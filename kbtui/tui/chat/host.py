@@ -1,4 +1,4 @@
-"""The chat as its commands see it, and what may run beside it: a sync, an import."""
+"""The interface of the chat for its commands, and its background jobs: a sync, an import."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _TICK_SECONDS = 0.2
 
 
 class ChatHost(Pane):
-    """Where commands and the actions on items are carried out, on a `kb` once it is open.
+    """The pane in which commands and actions on items run, on `kb` once it is open.
 
-    `model` is the one that answers, as it was seen last, with a `context_window` of so many tokens;
-    0 where it isn't known. `spent_today` is what models have cost today, in US dollars.
+    `model` is the last known status of the answering model, with a `context_window` in tokens, or 0
+    if unknown. `spent_today` is the cost of models today, in US dollars.
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -47,15 +47,15 @@ class ChatHost(Pane):
         self.spent_today = 0.0
         self.transcript = Transcript(id="transcript")
         self.prompt = Prompt(id="prompt")
-        self.syncing = Errand("Sync", self._show_errand)
-        self.importing = Errand("Import", self._show_errand)
+        self.syncing = Job("Sync", self._show_step)
+        self.importing = Job("Import", self._show_step)
         self._conversation: Conversation | None = None
 
     @property
     def conversation(self) -> Conversation:
-        """The session, the queue and the turn at work.
+        """The session, the queue and the running turn.
 
-        Made when first needed: the first frame is out sooner without what it imports.
+        Created on first use: its imports would delay the first frame.
         """
         if self._conversation is None:
             self._conversation = conversation.Conversation(
@@ -69,27 +69,27 @@ class ChatHost(Pane):
 
     @abstractmethod
     def run_command(self, command: Command) -> None:
-        """Carry out a slash command."""
+        """Run a slash command."""
 
     @abstractmethod
     def changed(self) -> None:
-        """Session, model or cost may be different now: the header is drawn again."""
+        """Redraw the header, as the session, model or cost may have changed."""
 
     @abstractmethod
     def shown_entry(self) -> str | None:
-        """The path of the entry that is open beside the conversation, if one is."""
+        """Return the path of the entry open beside the conversation, if any."""
 
-    def tell(self, *told: Item) -> None:
-        """Put something that kbtui says itself into the conversation."""
-        self.transcript.add(*told)
+    def tell(self, *items: Item) -> None:
+        """Append notices of kbtui itself to the transcript."""
+        self.transcript.add(*items)
         self.transcript.to_end()
 
     def say(self, text: str, severity: Severity = "information") -> None:
-        """Say something in passing, as a toast."""
+        """Show a toast."""
         tell(self, text, severity)
 
     def run(self, work: Coroutine[None, None, None], group: str = "command") -> None:
-        """Do something beside the screen; what goes wrong is said in the conversation."""
+        """Run a coroutine in a worker; errors are shown in the transcript."""
         self.run_worker(self._guarded(work), group=group)
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
@@ -99,11 +99,10 @@ class ChatHost(Pane):
             self.tell(items.failure(error))
 
     def focus_prompt(self) -> None:
-        """Go to the prompt."""
         go_to(self.prompt)
 
     def clear_prompt(self) -> bool:
-        """Ctrl+C: empty the prompt, keeping the text in the history. False if it is empty."""
+        """Clear the prompt, adding its text to the input history; False if it is empty."""
         if not self.prompt.text:
             return False
         self.prompt.history_of_input.add(self.prompt.full_text)
@@ -111,8 +110,8 @@ class ChatHost(Pane):
         self.prompt.popup.hide()
         return True
 
-    def _show_errand(self, text: str) -> None:
-        """Called in the thread of a sync or an import, perhaps while the app is closing."""
+    def _show_step(self, text: str) -> None:
+        """Show the step of a background job, from its thread; the app may already be closing."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self.post_message, Working(text))
 
@@ -122,10 +121,10 @@ ItemFunction = Callable[[ChatHost, "Item"], None]
 STOP = "stop"
 
 
-class Errand:
-    """Runs one long thing at a time beside the conversation; `text` is the step it is at, or empty.
+class Job:
+    """A background job that runs once at a time; `text` is its current step, or empty.
 
-    `show` is told each step, empty at the end; in the thread that does it, too.
+    `show` is called with each step, from the job's thread too, and with an empty one at the end.
     """
 
     def __init__(self, name: str, show: Callable[[str], None]) -> None:
@@ -135,33 +134,33 @@ class Errand:
         self.text = ""
 
     async def run(self, work: Callable[[Callable[[str], None], Callable[[], bool]], T]) -> T:
-        """Do it in a thread; `work` gets what it tells each step, and what says it is stopped.
+        """Run `work` in a thread; it gets a callback for steps and one that says if it is stopped.
 
         Raises:
-            UsageError: One is under way.
-            KbtuiError: It didn't work; nothing is lost.
+            UsageError: The job is already running.
+            KbtuiError: The work failed; nothing is lost.
         """
         if self._stopped is not None:
             name = self.name.lower()
             raise UsageError(f"One {name} is running already.", f"/{name} {STOP} ends it.")
         stopped = self._stopped = threading.Event()
         try:
-            return await asyncio.to_thread(work, self._tell, stopped.is_set)
+            return await asyncio.to_thread(work, self._set_step, stopped.is_set)
         finally:
-            stopped.set()  # who gives up waiting for the thread stops it, too
+            stopped.set()  # if this coroutine is cancelled, the thread stops too
             self._stopped = None
-            self._tell("")
+            self._set_step("")
 
     @property
     def running(self) -> bool:
-        """True while one is under way."""
+        """Whether the job is running."""
         return self._stopped is not None
 
     def stop(self) -> None:
-        """End the one that is under way, at its next step; nothing is lost."""
+        """Stop the job at its next step; nothing is lost."""
         if self._stopped is not None:
             self._stopped.set()
 
-    def _tell(self, text: str) -> None:
+    def _set_step(self, text: str) -> None:
         self.text = clean_line(text)
         self._show(self.text)

@@ -1,4 +1,4 @@
-"""The prompt: several lines with a shell's keys, its history, completion and large pastes."""
+"""The prompt: a multi-line input with shell keys, history, completion and folded pastes."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _SHELL_KEYS = [
     Binding("ctrl+y", "yank", show=False),
     Binding("ctrl+underscore", "undo", show=False),
 ]
-# These belong to the app or the pane, whatever a text area does with them.
-_OF_OTHERS = {"f6", "f7", "ctrl+c", "ctrl+z", "pageup", "pagedown"}
+# Reserved for the app or the pane, although a text area binds them.
+_RESERVED_KEYS = {"f6", "f7", "ctrl+c", "ctrl+z", "pageup", "pagedown"}
 
 
 def _text_keys() -> list[Binding]:
-    """A text area's keys, without those that mean something else here."""
+    """Return a text area's bindings, without keys that are bound to something else here."""
     taken = {
         key
         for keys in (*(a.keys for a in actions("prompt")), *(own.key for own in _SHELL_KEYS))
         for key in keys.split(",")
-    } | _OF_OTHERS
+    } | _RESERVED_KEYS
     kept = []
     for binding in TextArea.BINDINGS:
         if isinstance(binding, Binding):
@@ -64,9 +64,9 @@ def _text_keys() -> list[Binding]:
 
 
 class Prompt(TextField, inherit_bindings=False):
-    """Where messages and commands are written.
+    """The input for messages and commands.
 
-    In here the keys of a shell win. What the pane has to do with is told to it by messages.
+    Shell keys take precedence over a text area's. Requests to the pane are posted as messages.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,21 +77,21 @@ class Prompt(TextField, inherit_bindings=False):
 
     @dataclass
     class Sent(Message):
-        """The text is to be sent, or carried out as a command."""
+        """A message or command was submitted."""
 
         text: str
 
     @dataclass
     class Pasted(Message):
-        """Something was pasted, or dropped, and is all that stands in the prompt."""
+        """Text was pasted or dropped into an empty prompt."""
 
         text: str
 
     class EditorWanted(Message):
-        """The text is to be edited outside."""
+        """Editing in an external editor was requested."""
 
     class TakeBack(Message):
-        """What is queued is to come back, else what was sent before."""
+        """The message queued last is requested back, or else earlier input."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, highlight_cursor_line=False, placeholder=_PLACEHOLDER)
@@ -99,13 +99,13 @@ class Prompt(TextField, inherit_bindings=False):
         self.popup = Popup(id="popup")
         self.kb: KnowledgeBase | None = None
         self._before_search = ""
-        self._offered = ""
+        self._offered_token = ""
         self._pastes: dict[str, str] = {}
         self._killed = ""
         self._chord = False
 
     def on_resize(self) -> None:
-        """Say in fewer words what can be written where there is little room."""
+        """Shorten the placeholder if there is little room."""
         fits = len(_PLACEHOLDER) <= self.wrap_width
         self.placeholder = _PLACEHOLDER if fits else "Ask, tell, / commands, @ notes"
 
@@ -113,26 +113,25 @@ class Prompt(TextField, inherit_bindings=False):
 
     @property
     def full_text(self) -> str:
-        """The text with the large pastes in their places."""
+        """The text with folded pastes expanded."""
         text = self.text
-        for mark, pasted in self._pastes.items():
-            text = text.replace(mark, pasted)
+        for placeholder, pasted in self._pastes.items():
+            text = text.replace(placeholder, pasted)
         return text
 
     def replace_text(self, text: str) -> None:
-        """Put another text in, with the cursor at its end."""
+        """Replace the text, with the cursor at its end."""
         self._pastes.clear()
         self.load_text("")
-        self.insert(self._folded(text))
+        self.insert(self._fold(text))
         self.move_cursor(self.document.end)
 
     def clear_text(self) -> None:
-        """Empty the prompt."""
         self._pastes.clear()
         self.load_text("")
 
     def insert_reference(self, name: str) -> None:
-        """Put ``@name`` at the cursor, apart from what stands there."""
+        """Insert ``@name`` at the cursor, separated by spaces."""
         from kbtui.agent.attachments import reference
 
         row, column = self.cursor_location
@@ -142,21 +141,23 @@ class Prompt(TextField, inherit_bindings=False):
 
     @property
     def token(self) -> str:
-        """The word before the cursor where it is a command or an entry, else nothing."""
+        """The ``/command`` or ``@entry`` before the cursor; empty if there is none."""
         row, column = self.cursor_location
         match = _TOKEN.search(self.document[row][:column])
         if match is None or (match[1][0] == "/" and (row or match.start(1))):
             return ""
         return match[1]
 
-    def _folded(self, text: str) -> str:
-        """A large text as a mark that stands for it until it is sent."""
+    def _fold(self, text: str) -> str:
+        """Replace a large text by a placeholder, which is expanded when it is sent."""
         if len(text) <= _LARGE_PASTE_CHARACTERS:
             return text
         number = len(self._pastes) + 1
-        mark = f"[text {number}: {text.count(chr(10)) + 1:,} lines, {len(text):,} characters]"
-        self._pastes[mark] = text
-        return mark
+        placeholder = (
+            f"[text {number}: {text.count(chr(10)) + 1:,} lines, {len(text):,} characters]"
+        )
+        self._pastes[placeholder] = text
+        return placeholder
 
     # Events
 
@@ -166,21 +167,21 @@ class Prompt(TextField, inherit_bindings=False):
             return
         if chord and event.key == _CHORD_END:
             self.post_message(self.EditorWanted())
-        elif not await self._run_bound(event.key):
+        elif not await self._run_binding(event.key):
             if event.key == "enter":
-                event.prevent_default()  # where Enter is bound to nothing, it does nothing
+                event.prevent_default()  # an unbound Enter must not insert a line
             return
         event.stop()
         event.prevent_default()
 
-    async def _run_bound(self, key: str) -> bool:
-        """Do what a key is bound to here and now.
+    async def _run_binding(self, key: str) -> bool:
+        """Run the action bound to a key immediately; return whether there was one.
 
-        Textual does so only when the key has bubbled up to the app; by then what was typed after
-        it, in a hurry or while the app was busy, would already stand in the text.
+        Textual runs it only once the key has bubbled up to the app; by then, keys typed after it in
+        a hurry or while the app was busy would already be in the text.
         """
         bound = self._bindings.copy()
-        bound.apply_keymap(self.app._keymap)  # noqa: SLF001 - there is no other way to ask for it
+        bound.apply_keymap(self.app._keymap)  # noqa: SLF001 - there is no public accessor
         for binding in bound.key_to_bindings.get(key, ()):
             if await self.app.run_action(binding.action, self):
                 return True
@@ -190,16 +191,15 @@ class Prompt(TextField, inherit_bindings=False):
         event.prevent_default()
         event.stop()
         was_empty = not self.text
-        self.insert(self._folded(clean(event.text)))
+        self.insert(self._fold(clean(event.text)))
         self.move_cursor(self.selection.end)
         if was_empty:
             self.post_message(self.Pasted(self.full_text))
 
     def on_text_area_changed(self) -> None:
-        """Offer what completes the word before the cursor."""
         self._complete_word()
 
-    # Completion: commands at once, entries from an index that is made in a thread
+    # Completion: commands at once, entries from an index built in a thread
 
     def _complete_word(self) -> None:
         token = self.token
@@ -211,24 +211,24 @@ class Prompt(TextField, inherit_bindings=False):
             self._offer("command", commands(token))
 
     def _offer(self, kind: str, choices: Sequence[Choice[str]], title: str = "") -> None:
-        # What is typed in full already wants Enter, not a popup in its way.
+        # A command typed in full is to be sent with Enter; a popup would be in the way.
         complete = len(choices) == 1 and choices[0].value.strip() == self.text.strip()
         self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
 
     async def _complete_entry(self, kb: KnowledgeBase, token: str) -> None:
-        """Offer entries of that name, below them entries that say it in their text.
+        """Offer entries by name and, below them, entries by text.
 
-        Unless something else is typed by now, or the popup was closed.
+        Results are dropped if the token has changed or the popup was closed meanwhile.
         """
         query = token.removeprefix("@")
         named = await asyncio.to_thread(entries_named, kb, query)
         if self.token != token:
             return
-        self._offered = token
+        self._offered_token = token
         self._offer("entry", named)
         shown = self.popup.display
         if (named and not shown) or not worth_searching(query):
-            return  # it is typed in full, or too short
+            return  # typed in full, or too short
         await asyncio.sleep(TEXTS_AFTER_SECONDS)
         names = {choice.value for choice in named}
         found = await asyncio.to_thread(entries_with, kb, query)
@@ -242,7 +242,7 @@ class Prompt(TextField, inherit_bindings=False):
         self._offer("find", choices, "earlier input · type to search · Esc leaves")
 
     def give_up_popup(self) -> bool:
-        """Close the popup, with the text as it was before a search; False if it isn't open."""
+        """Close the popup and restore the text from before a search; False if it isn't open."""
         if not self.popup.display:
             return False
         if self.popup.kind == "find":
@@ -251,7 +251,7 @@ class Prompt(TextField, inherit_bindings=False):
         return True
 
     def accept(self) -> None:
-        """Write the marked choice in place of the word before the cursor, or of all."""
+        """Replace the token before the cursor, or in a search the text, by the selected choice."""
         choice, kind = self.popup.chosen, self.popup.kind
         self.popup.hide()
         if choice is not None and kind == "find":
@@ -260,22 +260,22 @@ class Prompt(TextField, inherit_bindings=False):
             row, column = self.cursor_location
             self.replace(choice.value, (row, column - len(self.token)), (row, column))
 
-    def _catch_up(self) -> None:
-        """Let the popup offer what fits what is typed by now: keys can be ahead of it."""
+    def _update_popup(self) -> None:
+        """Update the popup to the current text: keys can be ahead of it."""
         token = self.token
         if self.popup.kind == "command":
             self._offer("command", commands(token))
-        elif self.popup.kind == "entry" and token != self._offered:
+        elif self.popup.kind == "entry" and token != self._offered_token:
             self.popup.hide()
 
     # Actions of the registry
 
     def action_send(self) -> None:
         if self.popup.display:
-            self._catch_up()
+            self._update_popup()
             choice, kind = self.popup.chosen, self.popup.kind
             self.accept()
-            # A command is carried out at once where it needs nothing more.
+            # A command without required arguments runs at once.
             if choice is None or (kind == "command" and "<" not in choice.label):
                 self.send()
             return
@@ -286,7 +286,7 @@ class Prompt(TextField, inherit_bindings=False):
             self.send()
 
     def send(self) -> None:
-        """Hand the text over and take it out at once, so that what is typed next stays."""
+        """Submit the text and clear it at once, so that what is typed next stays."""
         text = self.full_text
         if text.strip():
             self.clear_text()
@@ -306,7 +306,7 @@ class Prompt(TextField, inherit_bindings=False):
             self.show_earlier()
 
     def show_earlier(self) -> None:
-        """Show the input before."""
+        """Show the previous input of the history."""
         earlier = self.history_of_input.earlier(self.full_text)
         if earlier is not None:
             self.replace_text(earlier)
@@ -330,7 +330,7 @@ class Prompt(TextField, inherit_bindings=False):
 
     def action_complete(self) -> None:
         if self.popup.display:
-            self._catch_up()
+            self._update_popup()
             self.accept()
         elif self.token:
             self._complete_word()
@@ -349,7 +349,6 @@ class Prompt(TextField, inherit_bindings=False):
     # Readline
 
     def action_kill_to_end(self) -> None:
-        """Delete to the end of the line, and keep it for yanking."""
         row, column = self.cursor_location
         line = self.document[row]
         end = (row, len(line)) if column < len(line) else (row + 1, 0)
@@ -357,12 +356,10 @@ class Prompt(TextField, inherit_bindings=False):
             self._kill((row, column), end)
 
     def action_kill_to_start(self) -> None:
-        """Delete to the start of the line, and keep it for yanking."""
         row, column = self.cursor_location
         self._kill((row, 0), (row, column))
 
     def action_delete_word_left(self) -> None:
-        """Delete the word before the cursor, and keep it for yanking."""
         row, column = self.cursor_location
         head = self.document[row][:column]
         word = re.search(r"\S*\s*$", head)
@@ -373,7 +370,6 @@ class Prompt(TextField, inherit_bindings=False):
             self.action_delete_left()
 
     def action_yank(self) -> None:
-        """Put back what was deleted last."""
         self.insert(self._killed)
 
     def _kill(self, start: tuple[int, int], end: tuple[int, int]) -> None:

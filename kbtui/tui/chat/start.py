@@ -1,7 +1,6 @@
-"""The first start: what kbtui is, and the ways in, each of which ticks itself when it is done.
+"""The start panel: what kbtui is, and options to begin with, each ticked once it is done.
 
-It stands above the conversation of a workspace in which nothing was said yet, and goes for good
-with the first message.
+It is shown above the conversation until the first message in a workspace.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.opening import default_workspace, known_workspaces
 
-_NAMES = (
+_OPTION_NAMES = (
     "Bring your notes",
     "Bring your conversations",
     "Choose a model",
     "Or just type",
     "Look around first",
 )
-_NAME_COLUMNS = max(map(len, _NAMES)) + 2
-_LEAST_REMARK, _WHOLE_REMARK = 16, 29
-_ROOMY_ROWS = 20
-_AIRY_ROWS = 30
+_NAME_COLUMNS = max(map(len, _OPTION_NAMES)) + 2
+_MIN_REMARK_COLUMNS, _FULL_REMARK_COLUMNS = 16, 29
+_MIN_ABOUT_ROWS = 20
+_SPACIOUS_ROWS = 30
 _ABOUT = (
     "What you tell me becomes notes; what you ask is answered from them. All of it is yours, in "
     "plain files."
@@ -49,87 +48,87 @@ _ABOUT_COLUMNS = 58
 
 
 CONVERSATIONS = 1
-"""The number of the way that brings conversations, for `take`."""
+"""The index of the option that imports conversations, for `take`."""
 _EXAMPLE = 4
 
 
-class Way(NamedTuple):
-    """How far one of the ways is: what there is to know about it, and whether it is done."""
+class Option(NamedTuple):
+    """The state of one option: a remark about it, and whether it is done."""
 
     remark: str
     done: bool = False
 
 
-_AHEAD = (
-    Way("a vault or folder, in place"),
-    Way("Claude, ChatGPT, Gemini ..."),
-    Way("looking around ..."),
-    Way("I keep and quote what you say"),
-    Way("a month of somebody's notes"),
+_DEFAULTS = (
+    Option("a vault or folder, in place"),
+    Option("Claude, ChatGPT, Gemini ..."),
+    Option("looking around ..."),
+    Option("I keep and quote what you say"),
+    Option("a month of somebody's notes"),
 )
 
 
 def is_first(kb: KnowledgeBase) -> bool:
-    """True until something was said in the workspace; what an import brought doesn't count."""
-    if read_state(_mark(kb)):
+    """Return whether nothing was said in the workspace yet; imports don't count."""
+    if read_state(_state_file(kb)):
         return False
     return not any(each.messages and not each.untouched for each in kb.sessions.list())
 
 
 def remember_start(kb: KnowledgeBase) -> None:
-    """Never show it again here."""
-    write_state(_mark(kb), "1\n")
+    """Record that the start panel was dismissed in this workspace."""
+    write_state(_state_file(kb), "1\n")
 
 
-def _mark(kb: KnowledgeBase) -> Path:
+def _state_file(kb: KnowledgeBase) -> Path:
     return workspace_state(kb.workspace.root) / "started"
 
 
-def ways(kb: KnowledgeBase) -> tuple[Way, ...]:
-    """How far each is; reads files and may ask servers on this machine, so it is for a thread."""
-    return _notes(kb), _conversations(kb), _model(kb), *_AHEAD[3:]
+def read_options(kb: KnowledgeBase) -> tuple[Option, ...]:
+    """Read the state of each option from files and local servers; run in a thread."""
+    return _notes_state(kb), _conversations_state(kb), _model_state(kb), *_DEFAULTS[3:]
 
 
-def _notes(kb: KnowledgeBase) -> Way:
+def _notes_state(kb: KnowledgeBase) -> Option:
     count = sum(info.is_entry for info in kb.library.infos())
     if count:
-        return Way(f"{counted(count, 'note')} here", done=True)
-    before = _opened_before(kb.workspace.root)
-    return Way(f"{clean_line(before.name)} as last time, or others") if before else _AHEAD[0]
+        return Option(f"{counted(count, 'note')} here", done=True)
+    before = _previous_workspace(kb.workspace.root)
+    return Option(f"{clean_line(before.name)} as last time, or others") if before else _DEFAULTS[0]
 
 
-def _opened_before(here: Path) -> Path | None:
-    """The workspace that was open last, besides the one that is open."""
+def _previous_workspace(here: Path) -> Path | None:
+    """Return the most recent other workspace, if any."""
     return next(
         (each.path for each in known_workspaces() if each.is_there and each.path != here), None
     )
 
 
-def _conversations(kb: KnowledgeBase) -> Way:
+def _conversations_state(kb: KnowledgeBase) -> Option:
     count = sum(each.untouched for each in kb.sessions.list())
-    return Way(f"{counted(count, 'conversation')} here", done=True) if count else _AHEAD[1]
+    return Option(f"{counted(count, 'conversation')} here", done=True) if count else _DEFAULTS[1]
 
 
-def _model(kb: KnowledgeBase) -> Way:
+def _model_state(kb: KnowledgeBase) -> Option:
     status = kb.models.describe(look=True)
     if not status.offline:
-        return Way(f"{clean_line(status.name)} answers", done=True)
+        return Option(f"{clean_line(status.name)} answers", done=True)
     if status.chosen:
-        return Way("none: answers are quoted from your notes", done=True)
-    return Way("none found; a key will do")
+        return Option("none: answers are quoted from your notes", done=True)
+    return Option("none found; a key will do")
 
 
-_LATELY = 4
+_MAX_RECENT = 4
 _WHEN_COLUMNS = 17  # yesterday 14:02
 
 
 def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
-    """What stands where nothing was said yet: the last conversations, each a way to go on.
+    """Return the greeting of an empty conversation: links to the latest conversations.
 
-    Looks at files, so it is for a thread. `reason` is why this model answers, or none.
+    Reads files, so run in a thread. `reason` says why this model, or none, answers.
     """
     lines = [*WELCOME, Content()]
-    recent = [each for each in kb.sessions.list() if each.messages and each.title][:_LATELY]
+    recent = [each for each in kb.sessions.list() if each.messages and each.title][:_MAX_RECENT]
     for each in recent:
         when = Content.styled(format_time(each.updated).ljust(_WHEN_COLUMNS), "$text-muted")
         link = Style.from_meta({"session": each.id})
@@ -140,11 +139,11 @@ def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
 
 
 class StartPanel(Widget):
-    """Shows the ways in; a number and Enter in the prompt, or a click, takes one.
+    """The options to begin with; a number and Enter in the prompt, or a click, chooses one.
 
     Args:
-        kb: What is looked at to see which of them are done.
-        taken: Called with the one that was clicked, counted from 0.
+        kb: The knowledge base that shows which options are done.
+        choose: Called with the index of a clicked option, from 0.
     """
 
     DEFAULT_CSS = """
@@ -152,21 +151,21 @@ class StartPanel(Widget):
     StartPanel.-tight { padding: 0; }
     """
 
-    def __init__(self, kb: KnowledgeBase, taken: Callable[[int], None]) -> None:
+    def __init__(self, kb: KnowledgeBase, choose: Callable[[int], None]) -> None:
         super().__init__(id="start")
-        self.ways: tuple[Way, ...] = _AHEAD
+        self.options: tuple[Option, ...] = _DEFAULTS
         self._kb = kb
-        self._taken = taken
+        self._choose = choose
 
     def on_mount(self) -> None:
         self.look()
 
     @latest("ways")
     async def look(self) -> None:
-        """See again what is done."""
-        found = await asyncio.to_thread(ways, self._kb)
-        if found != self.ways:
-            self.ways = found
+        """Read again which options are done."""
+        found = await asyncio.to_thread(read_options, self._kb)
+        if found != self.options:
+            self.options = found
             self.refresh(layout=True)
 
     # Drawing
@@ -178,26 +177,25 @@ class StartPanel(Widget):
         return len(self._lines(width))
 
     def render(self) -> Content:
-        """What it is, and the ways."""
         return Content("\n").join(self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[Content]:
-        """The lines; those of a way lead there."""
+        """Return the lines of the panel; those of an option are clickable."""
         height = self.app.size.height
-        roomy, airy = height >= _ROOMY_ROWS, height >= _AIRY_ROWS
-        self.set_class(not roomy, "-tight")
+        has_about, spacious = height >= _MIN_ABOUT_ROWS, height >= _SPACIOUS_ROWS
+        self.set_class(not has_about, "-tight")
         lines: list[Content] = []
-        if roomy:
+        if has_about:
             lines += NAME
             columns = max(1, min(_ABOUT_COLUMNS, width - 2 * GREETING_MARGIN))
-            lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + airy)]
-        least = _WHOLE_REMARK if airy else _LEAST_REMARK
+            lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + spacious)]
+        least = _FULL_REMARK_COLUMNS if spacious else _MIN_REMARK_COLUMNS
         beside = width - GREETING_MARGIN * 2 - _NAME_COLUMNS >= least
-        for number, (name, way) in enumerate(zip(_NAMES, self.ways, strict=True)):
-            drawn = _drawn(number, name, way, beside=beside, below=roomy and not beside)
-            way_in = Style.from_meta({"way": number})
-            lines += [*(line.stylize(way_in) for line in drawn), *[Content()] * airy]
-        if roomy:
+        for number, (name, option) in enumerate(zip(_OPTION_NAMES, self.options, strict=True)):
+            rows = _draw(number, name, option, beside=beside, below=has_about and not beside)
+            link = Style.from_meta({"way": number})
+            lines += [*(line.stylize(link) for line in rows), *[Content()] * spacious]
+        if has_about:
             lines += [Content(), Content.styled("A number and Enter, or a click.", "$text-muted")]
         left = greeting_inset(width)
         room = max(1, width - left)
@@ -205,29 +203,29 @@ class StartPanel(Widget):
         return [inset + line.truncate(room, ellipsis=True) for line in lines]
 
     def on_click(self, event: events.Click) -> None:
-        way = event.style.meta.get("way")
-        if isinstance(way, int):
-            self._taken(way)
+        option = event.style.meta.get("way")
+        if isinstance(option, int):
+            self._choose(option)
 
 
-def _drawn(number: int, name: str, way: Way, *, beside: bool, below: bool) -> list[Content]:
-    """A way in one line or two, with a tick in place of the number's colour where it is done."""
-    sign = ("✓", "bold $success") if way.done else (str(number + 1), "bold $primary")
+def _draw(number: int, name: str, option: Option, *, beside: bool, below: bool) -> list[Content]:
+    """Render an option in one line or two, with a tick instead of its number if it is done."""
+    sign = ("✓", "bold $success") if option.done else (str(number + 1), "bold $primary")
     line = Content.assemble(sign, "  ", (name, "bold"))
-    remark = Content.styled(clean_line(way.remark), "$text-muted")
+    remark = Content.styled(clean_line(option.remark), "$text-muted")
     if beside:
         return [line + Content(" " * (_NAME_COLUMNS - len(name))) + remark]
     return [line, Content("   ") + remark] if below else [line]
 
 
 class NearbyDialog(PickDialog):
-    """Chooses a place of the disk, of those that are found nearby or by writing another one."""
+    """A dialog to choose a path, from those found nearby or by typing another one."""
 
     PLACEHOLDER = "filter, or write where it is"
 
     def __init__(self, title: str, look: Callable[[], Sequence[Choice[str]]], new: str) -> None:
         super().__init__(title, [], new=new)
-        self._look_around = look
+        self._find_choices = look
 
     def on_mount(self) -> None:
         self.choices.empty = "Looking around ..."
@@ -235,13 +233,13 @@ class NearbyDialog(PickDialog):
 
     @work
     async def _look(self) -> None:
-        found = await asyncio.to_thread(self._look_around)
+        found = await asyncio.to_thread(self._find_choices)
         self.choices.empty = "None found nearby: write or paste where it is."
         self.offer(found)
 
 
 def nearby_notes(here: Path) -> list[Choice[str]]:
-    """Folders of notes around, without the one that is open; for a thread."""
+    """Return folders of notes nearby, except the open one; run in a thread."""
     known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
     found = {each.path: each for each in (*known, *notes_nearby())}
     return [
@@ -252,7 +250,7 @@ def nearby_notes(here: Path) -> list[Choice[str]]:
 
 
 def nearby_exports(_here: Path) -> list[Choice[str]]:
-    """Files around that look like exports; for a thread."""
+    """Return nearby files that look like exports; run in a thread."""
     return [_choice(path, "") for path in exports_nearby()]
 
 
@@ -261,33 +259,33 @@ def _choice(path: Path, program: str) -> Choice[str]:
     home = str(Path.home())
     if place == home or place.startswith(f"{home}/"):
         place = place.replace(home, "your home", 1)
-    told = f"{program} · in {place}" if program else f"in {place}"
-    return Choice(path.name or str(path), told, str(path))
+    detail = f"{program} · in {place}" if program else f"in {place}"
+    return Choice(path.name or str(path), detail, str(path))
 
 
-async def take(host: ChatHost, kb: KnowledgeBase, way: int) -> None:
-    """Take one of the ways in."""
+async def take(host: ChatHost, kb: KnowledgeBase, option: int) -> None:
+    """Run the option with an index."""
     root = kb.workspace.root
-    if way == 0:
+    if option == 0:
         question = NearbyDialog("Bring your notes", lambda: nearby_notes(root), "a folder")
-        await _asked(host, question, "/workspaces")
-    elif way == CONVERSATIONS:
+        await _ask_and_run(host, question, "/workspaces")
+    elif option == CONVERSATIONS:
         question = NearbyDialog(
             "Bring your conversations", lambda: nearby_exports(root), "a file or folder"
         )
-        await _asked(host, question, "/import")
-    elif way == 2:
+        await _ask_and_run(host, question, "/import")
+    elif option == 2:
         host.run_command(Command(slash_commands()["/model"], ""))
-    elif way == _EXAMPLE:
+    elif option == _EXAMPLE:
         host.say("Writing a month of somebody's notes …")
-        example = await asyncio.to_thread(_example)
+        example = await asyncio.to_thread(_open_example)
         host.run_command(Command(slash_commands()["/workspaces"], str(example)))
     else:
         host.focus_prompt()
 
 
-def _example() -> Path:
-    """The workspace of the example, made where it isn't there yet; for a thread."""
+def _open_example() -> Path:
+    """Return the example workspace, creating it if needed; run in a thread."""
     from kbtui.maintenance.demo import StoryClock, plant
 
     folder, clock = default_workspace().parent / "example", StoryClock()
@@ -297,7 +295,7 @@ def _example() -> Path:
     return folder
 
 
-async def _asked(host: ChatHost, question: NearbyDialog, command: str) -> None:
+async def _ask_and_run(host: ChatHost, question: NearbyDialog, command: str) -> None:
     chosen = await host.app.push_screen_wait(question)
     if chosen:
         host.run_command(Command(slash_commands()[command], chosen))

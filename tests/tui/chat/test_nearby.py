@@ -94,7 +94,7 @@ def test_exports_are_known_by_their_names_the_newest_first(home):
 
 
 def test_a_folder_without_end_is_read_in_part(home, monkeypatch):
-    monkeypatch.setattr(nearby, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(nearby, "_MAX_ENTRIES", 3)
     for number in range(20):
         (home / str(number)).mkdir()
     assert len(nearby._entries(home)) == 3

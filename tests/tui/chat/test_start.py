@@ -15,7 +15,7 @@ from kbtui.tui.chat import start
 from kbtui.tui.chat.commands.pickers import ModelScreen
 from kbtui.tui.chat.conversation.transcript import greeting_inset
 from kbtui.tui.chat.nearby import NotesNearby
-from kbtui.tui.chat.start import NearbyDialog, Way
+from kbtui.tui.chat.start import NearbyDialog, Option
 from kbtui.tui.widgets.dialogs import Dialog
 from tests.tui.shell import Shell, running
 
@@ -183,9 +183,9 @@ async def test_it_leaves_room_for_the_prompt_on_any_terminal(tmp_path, size):
 
 async def test_hostile_names_neither_style_nor_steer(tmp_path):
     async with begun(tmp_path / "kb") as shell:
-        shell.chat.start.ways = (
-            Way("[red]\x1b[2J\u202e日本語👩‍🚀" * 9),
-            *shell.chat.start.ways[1:],
+        shell.chat.start.options = (
+            Option("[red]\x1b[2J\u202e日本語👩‍🚀" * 9),
+            *shell.chat.start.options[1:],
         )
         shell.chat.start.refresh(layout=True)
         await shell.until(lambda: "[red]" in text(shell))

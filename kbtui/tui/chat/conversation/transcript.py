@@ -40,7 +40,7 @@ _GREETING_COLUMNS = 72
 
 
 def greeting_inset(width: int) -> int:
-    """Return the left margin that centers the greeting in a pane, in cells."""
+    """Return the left margin that centres the greeting in a pane, in cells."""
     return max(GREETING_MARGIN, (width - _GREETING_COLUMNS) // 2)
 
 

@@ -1,4 +1,4 @@
-"""Slash commands of the chat: sessions, model, context, cost, export."""
+"""Slash commands of the chat, such as ``/resume``, ``/model``, ``/cost`` and ``/export``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def _resume(host: ChatHost, kb: KnowledgeBase, wanted: str) -> None:
     if not wanted:
         await _sessions(host, kb)
     elif not _is_answering(host):
-        found = _named(await asyncio.to_thread(kb.sessions.list), wanted)
+        found = _find_session(await asyncio.to_thread(kb.sessions.list), wanted)
         if found is None:
             host.say(f"There is no conversation called {clean_line(wanted)!r}.", "warning")
         else:
@@ -70,7 +70,7 @@ async def _rename(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def go_to_message(host: ChatHost, kb: KnowledgeBase, session: str, message: int) -> None:
-    """Go on with a session, and select a message of it."""
+    """Open a session and select one of its messages."""
     conversation, transcript = host.conversation, host.transcript
     if conversation.session is None or conversation.session.id != session:
         if _is_answering(host):
@@ -97,32 +97,32 @@ async def _open(host: ChatHost, kb: KnowledgeBase, session_id: str) -> None:
 
 
 def _is_answering(host: ChatHost) -> bool:
-    """True, and said, while an answer is coming."""
+    """Return whether an answer is being generated, with a toast if so."""
     if host.conversation.busy:
         host.say("An answer is still coming: Esc stops it.", "warning")
     return host.conversation.busy
 
 
-def _named(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:
-    """The session that a part of a title or an id means; the newest of several."""
+def _find_session(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:
+    """Find the newest session by title or id; exact matches win over partial ones."""
     folded = fold(wanted)
     exact = [info for info in infos if folded in (fold(info.title), fold(info.id))]
-    part = [info for info in infos if folded in fold(info.title) or info.id.startswith(wanted)]
-    return next(iter(exact or part), None)
+    matches = [info for info in infos if folded in fold(info.title) or info.id.startswith(wanted)]
+    return next(iter(exact or matches), None)
 
 
 # Model, context, cost
 
 
 async def read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
-    """See which model answers; in a thread, as it may look around or ask a keyring."""
+    """Read the model's status in a thread, as it may probe servers or a keyring."""
     status = host.model = await asyncio.to_thread(lambda: kb.models.describe(look=True))
     await read_figures(host, kb)
     return status
 
 
 async def read_figures(host: ChatHost, kb: KnowledgeBase) -> None:
-    """See how much the model holds, which an answer may have told, and what was spent today."""
+    """Read the model's context window, which answers may reveal, and today's cost."""
     if host.model is None or host.model.offline:
         host.context_window = 0
     else:
@@ -136,7 +136,7 @@ def _figures(kb: KnowledgeBase) -> tuple[int, float]:
     try:
         return kb.models.window(), spent
     except KbtuiError:
-        return 0, spent  # said when it is asked for an answer
+        return 0, spent  # the error is shown with the next answer
 
 
 async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
@@ -156,14 +156,14 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
 
 
 async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
-    """Ask whether the model shall condense what was kept without one, with what that costs."""
+    """Offer to have the model condense what was kept without one, naming the cost."""
     unread = await asyncio.to_thread(kb.memory.unread)
     if unread is None or unread.cost.model == OFFLINE or not unread.sessions:
         return
-    told = counted(len(unread.sessions), "conversation")
+    text = counted(len(unread.sessions), "conversation")
     dialog = UnaskedDialog(
         f"Have {unread.cost.model} read what it hasn't?",
-        f"{told} without a model: {unread.cost.told(unread.tokens)}. What they say goes into memory"
+        f"{text} without a model: {unread.cost.told(unread.tokens)}. What they say goes into memory"
         " and notes; each line that you wrote stays as it is.",
         {"y": "yes", "n": "not now"},
     )
@@ -177,7 +177,7 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
         host.tell(failure(failed))
         return
     notices = [each.notice for each in outcomes if each.notice]
-    host.tell(NoticeItem(title=f"{told} condensed by {unread.cost.model}", text=" ".join(notices)))
+    host.tell(NoticeItem(title=f"{text} condensed by {unread.cost.model}", text=" ".join(notices)))
 
 
 async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
@@ -214,18 +214,18 @@ async def _export(host: ChatHost, _kb: KnowledgeBase, wanted: str) -> None:
 
 
 def export_session(session: Session, wanted: str) -> Path:
-    """Write what was said into a Markdown file, without what the tools said.
+    """Write a conversation to a Markdown file, without tool output.
 
     Args:
         session: The conversation.
-        wanted: The file or folder that was named; empty for a new file in the current folder.
+        wanted: The file or folder to write to; empty for a new file in the current folder.
 
     Returns:
-        The file. Nothing is ever overwritten.
+        The new file; no file is ever overwritten.
 
     Raises:
-        UsageError: The named file is there already.
-        StorageError: It can't be written.
+        UsageError: The file already exists.
+        StorageError: The file can't be written.
     """
     text = "\n".join(session_markdown(session.id, session.title, session.messages))
     return new_file(session.title, "md", text, wanted)

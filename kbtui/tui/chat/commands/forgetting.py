@@ -1,4 +1,4 @@
-"""Forgetting something: what says it is shown first, then taken out."""
+"""``/forget``: shows the matching lines, asks for confirmation, and removes them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from kbtui.workspace.layout import short_name
 
 
 async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:
-    """Show where something stands and forget it if the person agrees; None: it is left as it was.
+    """Show the lines that match and forget them if the person agrees; None if they decline.
 
     Raises:
-        KbtuiError: it can't be done; a StoppedError where the person stopped it.
+        StoppedError: The person stopped it.
+        KbtuiError: It failed.
     """
     title = f"Forget {clean_line(text)}"
     plan = await run_with_progress(
@@ -27,17 +28,17 @@ async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeIte
     done = await run_with_progress(
         node, title, "Taking it out …", lambda _: kb.memory.forgetting.forget(plan), writes=True
     )
-    said = []
+    sentences = []
     if plan.matches:
         places = ", ".join(short_name(path) for path in done.paths)
-        said.append(f"{counted(len(plan.matches), 'line')} taken out of {places}.")
+        sentences.append(f"{counted(len(plan.matches), 'line')} taken out of {places}.")
     if done.commits:
-        said.append("The history can bring it back (F4).")
-    return NoticeItem(title="Forgotten", text=" ".join([*said, *done.left]))
+        sentences.append("The history can bring it back (F4).")
+    return NoticeItem(title="Forgotten", text=" ".join([*sentences, *done.left]))
 
 
 def _plan_text(plan: ForgetPlan) -> str:
-    """Describe what would be taken out, for a person to agree to."""
+    """Describe what would be removed, for the confirmation."""
     lines = []
     if plan.matches:
         files = len({match.path for match in plan.matches})

@@ -1,4 +1,4 @@
-"""``/import``: look at what another program exported, agree to it, and bring it in."""
+"""``/import``: previews an export of another program, asks for confirmation, and imports it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from kbtui.memory.background.service import Estimate
 
 _UNDO = "undo"
-_SHOWN = 8
-_LONGEST_PATH = 4096
+_MAX_SHOWN = 8
+_MAX_PATH_LENGTH = 4096
 _TITLE_WIDTH = 40
 
 
 def dropped_path(text: str) -> Path | None:
-    """The path that a terminal types when a file is dropped on it; None for other text.
+    """Return the path that a terminal pastes when a file is dropped on it; None for other text.
 
-    It comes as it is, quoted, with its blanks escaped, or as a ``file:`` address.
+    Terminals paste it as it is, quoted, with escaped spaces, or as a ``file:`` URL.
     """
     text = text.strip()
-    if not text or "\n" in text or len(text) > _LONGEST_PATH:
+    if not text or "\n" in text or len(text) > _MAX_PATH_LENGTH:
         return None
     if text.startswith("file://"):
         return Path(unquote(urlsplit(text).path))
@@ -53,12 +53,12 @@ def dropped_path(text: str) -> Path | None:
     return Path(text).expanduser() if text.startswith(("/", "~/", "./", "../")) else None
 
 
-def _named(argument: str) -> str:
+def _typed_path(argument: str) -> str:
     return str(dropped_path(argument) or Path(argument).expanduser())
 
 
 def is_there(path: Path) -> bool:
-    """True if there is such a file or folder that can be looked at."""
+    """Return whether an accessible file or folder exists at a path."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -66,7 +66,7 @@ def is_there(path: Path) -> bool:
 
 
 async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    """Carry out ``/import``."""
+    """Run ``/import``."""
     from kbtui.documents.keeping import is_address
     from kbtui.importers.frontends import is_document
 
@@ -81,17 +81,17 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     if not argument.strip():
         await take(host, kb, CONVERSATIONS)
         return
-    wanted = argument if is_address(argument) else _named(argument)
+    wanted = argument if is_address(argument) else _typed_path(argument)
     if await asyncio.to_thread(is_document, wanted):
         await _keep(host, kb, wanted)
         return
-    agreed = await _agreed(host, kb, Path(wanted))
+    agreed = await _confirm_import(host, kb, Path(wanted))
     if agreed is not None:
-        await _bring(host, kb, Path(wanted), with_memory=agreed)
+        await _import(host, kb, Path(wanted), with_memory=agreed)
 
 
 async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
-    """Keep a document or a page under docs/, after a question."""
+    """Keep a document or web page under docs/, after a confirmation."""
     from kbtui.documents.keeping import is_address, keep_document
 
     what = "This page is fetched, and its text" if is_address(source) else "A copy of this document"
@@ -105,22 +105,22 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
     host.tell(LinkItem(label="kept" if kept.new else "here already", to=Target(kept.path)))
 
 
-async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
-    """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
+async def _confirm_import(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
+    """Show a preview; return whether to consolidate it into memory, or None to cancel."""
     from kbtui.importers.frontends import previewed
 
     try:
         found = await run_with_progress(
-            host.app, "Import", f"Looking at {path.name} …", lambda watch: _look(kb, path, watch)
+            host.app, "Import", f"Looking at {path.name} …", lambda watch: _preview(kb, path, watch)
         )
     except StoppedError as stopped:
         host.say(stopped.message)
         return None
     lines: list[str] = []
-    for place, preview, told in found:
+    for place, preview, cost in found:
         lines += [
             f"{preview.source}, from {clean_line(place.name)}",
-            *previewed(preview, told),
+            *previewed(preview, cost),
             *_left_out(preview.skipped),
             "",
         ]
@@ -131,7 +131,7 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     return None if answer is None else answer == "y"
 
 
-def _look(
+def _preview(
     kb: KnowledgeBase, path: Path, watch: Callable[[int, int], None]
 ) -> list[tuple[Path, ImportPreview, Estimate]]:
     from kbtui.importers.engine import preview
@@ -140,52 +140,52 @@ def _look(
     found: list[tuple[Path, ImportPreview, Estimate]] = []
     for opened, source in _exports(path):
         seen = preview(kb.services, opened, source, lambda done, of, _what: watch(done, of))
-        told = estimate(kb.models, "import", seen.tokens, seen.new + seen.grown)
-        found.append((opened.path, seen, told))
+        cost = estimate(kb.models, "import", seen.tokens, seen.new + seen.grown)
+        found.append((opened.path, seen, cost))
     if all(seen.is_empty for _, seen, _ in found):
         raise nothing_in(path, found[0][1])
     return found
 
 
 def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
-    """The export, and the parts of one that a folder holds; each is open until the next."""
+    """Yield the exports at a path, a folder may have several; each is open until the next."""
     from kbtui.importers.engine import sources_of
     from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.frontends import expanded, unknown
 
-    some = False
+    found_any = False
     for place, must_be in expanded((str(path),)):
         with OpenedExport(place) as opened:
-            here = False
+            found_here = False
             for source in sources_of(opened):
-                here = some = True
+                found_here = found_any = True
                 yield opened, source
-            if must_be and not here:
+            if must_be and not found_here:
                 raise unknown(opened)
-    if not some:
+    if not found_any:
         with OpenedExport(path) as opened:
             raise unknown(opened)
 
 
-async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
+async def _import(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
     from kbtui.importers.frontends import reported
 
     reports, memory = await host.importing.run(
-        lambda tell, stopped: _work(kb, path, _watching(tell, stopped), with_memory=with_memory)
+        lambda tell, stopped: _run(kb, path, _progress(tell, stopped), with_memory=with_memory)
     )
     for report in reports:
         text = "\n".join(_left_out(report.skipped))
-        host.tell(NoticeItem(title=reported(report), text=text), *_links(report))
-    told = [*_told_of(memory)] if memory is not None else []
+        host.tell(NoticeItem(title=reported(report), text=text), *_imported_links(report))
+    lines = [*_memory_lines(memory)] if memory is not None else []
     if any(report.sessions or report.entries for report in reports):
-        told.append(f"/sessions shows the conversations; /import {_UNDO} takes the last one back.")
-    written = memory.entries[:_SHOWN] if memory is not None else ()
+        lines.append(f"/sessions shows the conversations; /import {_UNDO} takes the last one back.")
+    written = memory.entries[:_MAX_SHOWN] if memory is not None else ()
     links = [LinkItem(label="note", to=Target(path)) for path in written]
-    if told:
-        host.tell(NoticeItem(title=told[0], text="\n".join(told[1:])), *links)
+    if lines:
+        host.tell(NoticeItem(title=lines[0], text="\n".join(lines[1:])), *links)
 
 
-def _told_of(memory: Remembered) -> Iterator[str]:
+def _memory_lines(memory: Remembered) -> Iterator[str]:
     from kbtui.importers.frontends import remembered
 
     if memory.sessions + memory.left:
@@ -195,26 +195,26 @@ def _told_of(memory: Remembered) -> Iterator[str]:
 
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
-    for each in skipped[:_SHOWN]:
+    for each in skipped[:_MAX_SHOWN]:
         yield f"left out: {clean_line(each.place)}: {each.why}"
-    if len(skipped) > _SHOWN:
-        yield f"left out: {len(skipped) - _SHOWN:,} more, which kbtui import --json lists"
+    if len(skipped) > _MAX_SHOWN:
+        yield f"left out: {len(skipped) - _MAX_SHOWN:,} more, which kbtui import --json lists"
 
 
-def _links(report: Report) -> Iterator[LinkItem]:
-    """Where the first things that came are."""
-    for came in report.sessions[:_SHOWN]:
-        place = Target(f"sessions/{came.session}.jsonl")
-        named = Named(place.path, shorten(came.title, _TITLE_WIDTH))
-        yield LinkItem(label="→", to=place, named=named, note=came.kind)
-    for path in report.entries[:_SHOWN]:
+def _imported_links(report: Report) -> Iterator[LinkItem]:
+    """Yield links to the first imported conversations and notes."""
+    for imported in report.sessions[:_MAX_SHOWN]:
+        place = Target(f"sessions/{imported.session}.jsonl")
+        named = Named(place.path, shorten(imported.title, _TITLE_WIDTH))
+        yield LinkItem(label="→", to=place, named=named, note=imported.kind)
+    for path in report.entries[:_MAX_SHOWN]:
         yield LinkItem(label="note", to=Target(path))
 
 
-def _watching(
+def _progress(
     tell: Callable[[str], None], stopped: Callable[[], bool]
 ) -> Callable[[int, int, str], None]:
-    """Tells how far it is, with a bar and the time left; a person may stop it."""
+    """Return a progress callback that shows a bar and the time left, and stops on request."""
     pace = Pace()
 
     def watch(done: int, total: int, _what: str) -> None:
@@ -228,7 +228,7 @@ def _watching(
     return watch
 
 
-def _work(
+def _run(
     kb: KnowledgeBase,
     path: Path,
     watch: Callable[[int, int, str], None],
@@ -254,7 +254,7 @@ def _work(
 
 
 async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:
-    """Take the last import back, after a question."""
+    """Undo the last import, after a confirmation."""
     from kbtui.importers.batches import batches
     from kbtui.importers.engine import take_back
 
@@ -274,10 +274,10 @@ async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:
     if done is None:  # it brought notes alone
         done = await asyncio.to_thread(undo), []
         await asyncio.to_thread(last.forget)
-    commit, taken = done
-    gone = sum(1 for each in taken if each.outcome == "removed")
-    lines = [f"{each.session}: {each.why}" for each in taken if each.why]
+    commit, results = done
+    removed = sum(1 for each in results if each.outcome == "removed")
+    lines = [f"{each.session}: {each.why}" for each in results if each.why]
     if commit is not None:
         lines.insert(0, commit.subject)
-    title = f"Taken back: {counted(gone, 'conversation')}"
+    title = f"Taken back: {counted(removed, 'conversation')}"
     host.tell(NoticeItem(title=title, text="\n".join(lines)))

@@ -1,4 +1,4 @@
-"""Actions on one piece of the conversation, by keys of the transcript or by slash commands."""
+"""Actions on one item of the conversation, by keys of the transcript or slash commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.D
 
 
 def run_on_last_answer(host: ChatHost, slash: str) -> None:
-    """Carry out a command of the context ``transcript``: it means the last answer."""
+    """Run a command of the context ``transcript`` on the last answer."""
     answers = [item for item in host.transcript.items if isinstance(item, AnswerItem)]
     if answers:
         COMMANDS[slash](host, answers[-1])
@@ -81,28 +81,28 @@ def _copy_code(host: ChatHost, item: Item) -> None:
 
 
 def _edit(host: ChatHost, item: Item) -> None:
-    host.run(_go_on_from(host, item, partial(_put_in_prompt, host)))
+    host.run(_rewind_to(host, item, partial(_put_in_prompt, host)))
 
 
 def _retry(host: ChatHost, item: Item) -> None:
-    host.run(_go_on_from(host, item, host.conversation.send))
+    host.run(_rewind_to(host, item, host.conversation.send))
 
 
-async def _go_on_from(host: ChatHost, item: Item, say: Callable[[str], object]) -> None:
-    """Say the message of an item again; asks first where more was said since."""
-    said = _said_before(host, item)
-    if said is None:
+async def _rewind_to(host: ChatHost, item: Item, say: Callable[[str], object]) -> None:
+    """Rewind to the message of an item and pass it to `say`, asking if later ones are dropped."""
+    message_item = _usable_message(host, item)
+    if message_item is None:
         return
     items = host.transcript.items
-    later = sum(isinstance(each, UserItem) for each in items[items.index(said) + 1 :])
+    later = sum(isinstance(each, UserItem) for each in items[items.index(message_item) + 1 :])
     text = (
         f"{counted(later, 'later message')} and the answers leave this conversation.\n"
         "What they changed in your notes stays."
     )
     if later and await ask(host.app, "Go on from here?", text, {"y": "go on from here"}) != "y":
         return
-    host.conversation.rewind_before(said)
-    say(said.text)
+    host.conversation.rewind_before(message_item)
+    say(message_item.text)
 
 
 def _put_in_prompt(host: ChatHost, text: str) -> None:
@@ -111,20 +111,20 @@ def _put_in_prompt(host: ChatHost, text: str) -> None:
     host.focus_prompt()
 
 
-def _said_before(host: ChatHost, item: Item) -> UserItem | None:
-    """The person's message that an item belongs to; None, and said, where none can be used now."""
-    said = _belongs_to(host, item)
-    if said is None or said.message is None:
+def _usable_message(host: ChatHost, item: Item) -> UserItem | None:
+    """Return the message an item belongs to; None, with a toast, if none can be used now."""
+    message_item = _message_above(host, item)
+    if message_item is None or message_item.message is None:
         host.say("There is no message of yours to go back to.", "warning")
     elif host.conversation.busy:
         host.say("An answer is still coming: Esc stops it.", "warning")
     else:
-        return said
+        return message_item
     return None
 
 
-def _belongs_to(host: ChatHost, item: Item) -> UserItem | None:
-    """The person's message that an item stands below."""
+def _message_above(host: ChatHost, item: Item) -> UserItem | None:
+    """Return the person's message above an item, or the item itself if it is one."""
     above = host.transcript.items[host.transcript.items.index(item) :: -1]
     return next((other for other in above if isinstance(other, UserItem)), None)
 
@@ -145,7 +145,7 @@ async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
 
 
 def _keep(host: ChatHost, item: Item) -> None:
-    message = _message_of(host, item)
+    message = _message_id(host, item)
     session = host.conversation.session
     if host.kb is None or session is None or message is None:
         host.say("There is no message of yours to keep.", "warning")
@@ -153,10 +153,10 @@ def _keep(host: ChatHost, item: Item) -> None:
         host.run(_keep_message(host, host.kb, session, message, item), "keep")
 
 
-def _message_of(host: ChatHost, item: Item) -> int | None:
-    """The id of the person's message that an item belongs to."""
-    said = _belongs_to(host, item)
-    return said.message if said is not None else None
+def _message_id(host: ChatHost, item: Item) -> int | None:
+    """Return the id of the person's message that an item belongs to."""
+    message_item = _message_above(host, item)
+    return message_item.message if message_item is not None else None
 
 
 async def _keep_message(
@@ -170,13 +170,13 @@ async def _keep_message(
 
 
 def _mark_past(host: ChatHost, item: Item) -> None:
-    said = _message_of(host, item)
+    message = _message_id(host, item)
     session = host.conversation.session
-    if isinstance(item, BeforeItem) and not item.past and host.kb and session and said:
-        host.run(_strike(host, host.kb, session, said, item), "keep")
+    if isinstance(item, BeforeItem) and not item.past and host.kb and session and message:
+        host.run(_strike_line(host, host.kb, session, message, item), "keep")
 
 
-async def _strike(
+async def _strike_line(
     host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: BeforeItem
 ) -> None:
     await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
@@ -206,7 +206,7 @@ async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
 
 
 def _strike_cards(host: ChatHost, turn: str) -> None:
-    """Show what a turn wrote as undone."""
+    """Mark the cards of a turn as undone."""
     for item in host.transcript.items:
         if isinstance(item, ToolItem) and item.turn == turn and item.changes:
             item.undone = True
@@ -223,13 +223,13 @@ ACTIONS: Mapping[Verb, ItemFunction] = {
     "undo": _undo,
     "mark_past": _mark_past,
 }
-"""The function of each action that the transcript hands on."""
+"""The function of each action that the transcript passes on."""
 COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry, "/keep": _keep}
 """The function of each command of the context ``transcript``."""
 
 
 async def follow_link(host: ChatHost, link: LinkRef) -> None:
-    """Go where a link in an answer leads: to an entry, or into the web after a question."""
+    """Open the target of a link in an answer; a web page only after a confirmation."""
     if link.kind == "web":
         await open_web_link(host.app, link.target)
     elif host.kb is not None:

@@ -1,4 +1,4 @@
-"""Slash commands of memory: remember, forget, dream, sync, and what shows or undoes them."""
+"""Slash commands of memory, such as ``/remember``, ``/forget``, ``/dream`` and ``/sync``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kbtui.tui.widgets.dialogs import PageScreen, pick
 from kbtui.tui.widgets.progress import paces
 from kbtui.tui.widgets.row_list import Choice
 
-_DRY = "--dry-run"
+_DRY_RUN = "--dry-run"
 
 # Facts
 
@@ -49,14 +49,14 @@ async def _journal(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     if argument not in ("", "own", "daily"):
         raise UsageError(f"/journal knows no {clean_line(argument)!r}.", "/journal own, or daily")
     if argument:
-        await asyncio.to_thread(_decide, argument)
+        await asyncio.to_thread(_save_journal_setting, argument)
         journal.in_daily_notes = argument == "daily"
     in_daily = journal.in_daily_notes and kb.library.in_place
     place = "your daily notes, under “Journal”" if in_daily else "notes by day of its own"
     host.say(f"What you state is kept in {place}.")
 
 
-def _decide(where: str) -> None:
+def _save_journal_setting(where: str) -> None:
     with changed_config() as document:
         document.setdefault("memory", {})["journal"] = where
 
@@ -72,12 +72,12 @@ async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def show_memory(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    """Show what the next prompt holds, and what is remembered line by line."""
+    """Show the parts of the next prompt, and the lines of memory."""
     session, draft = host.conversation.session, host.prompt.full_text
     host.app.push_screen(MemoryScreen(kb, session, draft, host.context_window))
 
 
-# The slow ones
+# Long-running commands
 
 
 async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
@@ -98,7 +98,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     if outcome.messages is not None:
         first, last = outcome.messages
         title = f"Messages {first} to {last} are condensed into the archive"
-        came = await _came_of(kb, outcome)
+        came = await _outcome_text(kb, outcome)
         host.tell(NoticeItem(title=title, text=came))
     elif outcome.error is not None:
         host.tell(failure(outcome.error))
@@ -106,25 +106,25 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         host.say("Everything said here is in the archive already.")
 
 
-async def _came_of(kb: KnowledgeBase, outcome: CondensingOutcome) -> str:
-    """A note of what condensing has written, for the person."""
-    said = [outcome.notice] if outcome.notice else []
+async def _outcome_text(kb: KnowledgeBase, outcome: CondensingOutcome) -> str:
+    """Describe what condensing has written."""
+    lines = [outcome.notice] if outcome.notice else []
     if outcome.commit is not None:
         commit = await asyncio.to_thread(kb.history.commit, outcome.commit)
-        said.append(f"{clean_line(commit.subject)}. The history can take it back (F4).")
+        lines.append(f"{clean_line(commit.subject)}. The history can take it back (F4).")
     if outcome.proposals:
-        said.append(f"{counted(len(outcome.proposals), 'change')} for you in the inbox (F6).")
-    return "\n".join(said)
+        lines.append(f"{counted(len(outcome.proposals), 'change')} for you in the inbox (F6).")
+    return "\n".join(lines)
 
 
 async def _dream(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    if argument not in ("", _DRY):
-        raise UsageError(f"/dream knows no {clean_line(argument)!r}.", f"/dream {_DRY}")
+    if argument not in ("", _DRY_RUN):
+        raise UsageError(f"/dream knows no {clean_line(argument)!r}.", f"/dream {_DRY_RUN}")
     if kb.memory.worker.status().state == "stopped":
         raise UsageError("Dream doesn't run while the workspace is read-only.")
-    dry = argument == _DRY
-    dream, told = kb.memory.dream, kb.memory.dreaming
-    future = kb.memory.worker.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
+    dry = argument == _DRY_RUN
+    dream, progress = kb.memory.dream, kb.memory.dreaming
+    future = kb.memory.worker.submit("dream", lambda: dream.run(dry_run=dry, on_progress=progress))
     report = await asyncio.wrap_future(future)
     if dry and (report.diffs or report.suggestions):
         await _show_dream(host, report)
@@ -149,17 +149,17 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
             "it."
         )
         host.tell(NoticeItem(title=f"Syncing with {address.shown}", text=text))
-    done = await host.syncing.run(
+    result = await host.syncing.run(
         lambda tell, stopped: kb.syncing.run(
             argument or None, tell=tell, stopped=stopped, count=paces(tell)
         )
     )
-    lines = list(done.report.notes)
-    if done.proposals:
-        count = len(done.proposals)
+    lines = list(result.report.notes)
+    if result.proposals:
+        count = len(result.proposals)
         waits = "1 place was" if count == 1 else f"{count} places were"
         lines.append(f"{waits} changed on both sides: yours stands, theirs is in the inbox (F6).")
-    host.tell(NoticeItem(title=done.summary, text="\n".join(lines)))
+    host.tell(NoticeItem(title=result.summary, text="\n".join(lines)))
 
 
 async def _show_dream(host: ChatHost, report: DreamReport) -> None:
@@ -177,7 +177,7 @@ async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    """Go back to before a change of Dream's; or, beside it, undo only that one."""
+    """Restore the state before a change by Dream, or undo only that change."""
     rev = argument or await _choose_dream(host, kb)
     if not rev:
         return
@@ -194,9 +194,9 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     if answer is None:
         return
     if answer == "b":
-        asked = Question("Restore", "", "", unasked=sys.maxsize, nothing="It is all so already.")
+        question = Question("Restore", "", "", unasked=sys.maxsize, nothing="It is all so already.")
         restore = partial(kb.memory.dream_log.restore, change.commit.id)
-        commit = await make_change(host.app, kb.history, restore, asked)
+        commit = await make_change(host.app, kb.history, restore, question)
         if commit is not None:
             host.tell(NoticeItem(title="Restored", text=commit.subject))
     else:
@@ -204,11 +204,11 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 
 
 async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
-    """Undo one change; where a line was changed again, the person decides."""
+    """Undo one change; the person resolves conflicts with later ones."""
     undo = partial(kb.history.undo, commit.id)
-    done = await confirm_and_undo(host.app, kb.history, commit.subject, undo)
-    if done is not None:
-        host.tell(NoticeItem(title="Undone", text=done.subject))
+    result = await confirm_and_undo(host.app, kb.history, commit.subject, undo)
+    if result is not None:
+        host.tell(NoticeItem(title="Undone", text=result.subject))
 
 
 async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
@@ -219,7 +219,7 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
     return await pick(host.app, "Which change of Dream's?", choices)
 
 
-# Looking and sorting
+# Reports, today's note and tags
 
 
 async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:

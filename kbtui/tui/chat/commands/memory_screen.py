@@ -1,4 +1,4 @@
-"""What every prompt holds and weighs, what is remembered line by line, and what was kept lately."""
+"""The memory screen: the parts of a prompt by tokens, the lines of memory, and recent changes."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from kbtui.tui.widgets.line_view import coloured
 from kbtui.tui.widgets.row_list import RowList
 
 _WEEK = timedelta(days=7)
-_SMALLEST = 0.0001  # US dollars that four digits can say
-_MOST_KEPT = 40
-_PARTS = {
+_MIN_PRICE_USD = 0.0001  # the smallest price that four decimals can show
+_MAX_KEPT = 40
+_PART_NAMES = {
     "identity": "who kbtui is", "tools": "tools", "bootstrap": "your files about you",
     "skills": "how-tos", "MEMORY.md": "memory", "notes": "the last days", "earlier": "earlier talk",
     "session": "this conversation", "index": "list of notes", "recall": "what fits the message",
     "now": "the time", "message": "the message",
 }  # fmt: skip
-_LOOKS = (
+_BAR_STYLES = (
     ("█", "$primary"), ("▓", "$secondary"), ("█", "$accent"), ("▓", "$success"),
     ("█", "$warning"), ("▓", "$error"), ("█", "$primary-lighten-2"), ("▓", "$accent-lighten-2"),
 )  # fmt: skip
 
 
 class Share(NamedTuple):
-    """A part of the prompt, and the tokens that it takes."""
+    """A part of the prompt, and its size in tokens."""
 
     name: str
     tokens: int
 
 
-class Held(NamedTuple):
-    """All that is shown: `kept` was written by kbtui this week, `dreams` says when Dream runs.
+class MemoryData(NamedTuple):
+    """The data of the screen: `kept` are kbtui's commits of this week, `dreams` when Dream runs.
 
-    `price` is what the prompt costs, in words; empty where it costs nothing, or nobody knows.
+    `price` is the cost of the prompt in words; empty if it is free or unknown.
     """
 
     price: str
@@ -73,10 +73,10 @@ class Held(NamedTuple):
     dreams: str
 
 
-def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
-    """Read all of it; called in a thread."""
+def read_memory(kb: KnowledgeBase, session: Session | None, draft: str) -> MemoryData:
+    """Read the data of the screen; run in a thread."""
     parts = kb.agent.prompt_parts(session, draft)
-    shares = tuple(Share(_PARTS.get(each.name, each.name), each.tokens) for each in parts)
+    shares = tuple(Share(_PART_NAMES.get(each.name, each.name), each.tokens) for each in parts)
     since = datetime.now(UTC) - _WEEK
     others = (Actor.YOU, Actor.IMPORT, Actor.SYNC)
     kept = (
@@ -86,11 +86,11 @@ def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
     )
     names = Names(kb.library.infos())
     price = _price(kb, sum(share.tokens for share in shares))
-    return Held(
+    return MemoryData(
         price,
         shares,
         remembered(kb.history, kb.library),
-        tuple(islice(kept, _MOST_KEPT)),
+        tuple(islice(kept, _MAX_KEPT)),
         names,
         _dreams(kb),
     )
@@ -104,8 +104,8 @@ def _price(kb: KnowledgeBase, tokens: int) -> str:
     except ModelError:
         return ""
     price = None if model.is_local or model.name == OFFLINE else price_of(model.name, tokens, 0)
-    told = f"${price:.4f}" if price and price >= _SMALLEST else usd(price or 0)
-    return f"{told} a message before the answer" if price else ""
+    text = f"${price:.4f}" if price and price >= _MIN_PRICE_USD else usd(price or 0)
+    return f"{text} a message before the answer" if price else ""
 
 
 def _dreams(kb: KnowledgeBase) -> str:
@@ -124,25 +124,25 @@ def _dreams(kb: KnowledgeBase) -> str:
 
 
 def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str = "") -> Content:
-    """The parts beside each other, as long as they weigh, and below what each of them is."""
+    """Render the parts of the prompt as a bar in proportion to their tokens, with a legend."""
     shown = [share for share in shares if share.tokens]
     total = sum(share.tokens for share in shown)
     bar, names, before = Content(), [], 0
-    for share, (glyph, color) in zip(shown, cycle(_LOOKS), strict=False):
+    for share, (glyph, color) in zip(shown, cycle(_BAR_STYLES), strict=False):
         after = before + share.tokens
         cells = round(width * after / total) - round(width * before / total)
         bar += Content.styled(glyph * cells, color)
         names.append(Content.assemble((f"{glyph} ", color), f"{share.name} {share.tokens:,}"))
         before = after
-    legend = Content("\n").join(_in_lines(names, width))
+    legend = Content("\n").join(_wrap_names(names, width))
     of = f" of {window:,}, {total / window:.0%}" if window else ""
     costs = f" · {price}" if price else ""
-    said_total = Content.styled(f"{total:,} tokens{of}{costs}", "$text-muted")
-    return Content("\n").join([bar, legend, said_total])
+    total_line = Content.styled(f"{total:,} tokens{of}{costs}", "$text-muted")
+    return Content("\n").join([bar, legend, total_line])
 
 
-def _in_lines(names: Sequence[Content], width: int) -> Iterator[Content]:
-    """Names beside each other, as many in a line as fit in."""
+def _wrap_names(names: Sequence[Content], width: int) -> Iterator[Content]:
+    """Yield lines with as many names as fit."""
     line = Content()
     for name in names:
         if line and line.cell_length + name.cell_length + 3 > width:
@@ -153,7 +153,7 @@ def _in_lines(names: Sequence[Content], width: int) -> Iterator[Content]:
 
 
 def _source(fact: RememberedLine) -> str:
-    """Who wrote a line, and on which day."""
+    """Return who wrote a line, and on which day."""
     origin = fact.origin
     if origin is None:
         return ""
@@ -162,7 +162,7 @@ def _source(fact: RememberedLine) -> str:
 
 
 class FactList(RowList[RememberedLine]):
-    """The lines of the memory below their headings."""
+    """The lines of memory, below their headings."""
 
     empty = "Nothing is remembered yet. /remember keeps a line."
     items: Sequence[RememberedLine] = ()
@@ -173,11 +173,10 @@ class FactList(RowList[RememberedLine]):
         return self.item if self.item is not None and not self.item.is_heading else None
 
     def rests_on(self, index: int) -> bool:
-        """Headings are passed by."""
         return not self.items[index].is_heading
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw a heading, or what a line says and who wrote it."""
+        """Render a heading, or a line and who wrote it."""
         fact = self.items[index]
         if fact.is_heading:
             return [Content.styled(f" {fact.text}", ".rows--strong")]
@@ -188,7 +187,7 @@ class FactList(RowList[RememberedLine]):
 
 
 class MemoryScreen(ListScreen):
-    """The weight of the prompt above; below it the memory, and what was kept this week."""
+    """The parts of the prompt above; below them the memory, and what was kept this week."""
 
     DEFAULT_CSS = """
     MemoryScreen {
@@ -209,11 +208,11 @@ class MemoryScreen(ListScreen):
     def __init__(
         self, kb: KnowledgeBase, session: Session | None = None, draft: str = "", window: int = 0
     ) -> None:
-        """Show the prompt of a session with a draft, for a model with such a context window."""
+        """Show the prompt of a session with a draft; `window` is the model's context in tokens."""
         super().__init__(kb)
-        self._asked = session, draft
+        self._prompt_of = session, draft
         self._window = window
-        self._held: Held | None = None
+        self._memory: MemoryData | None = None
         self.rows = FactList(classes="framed")
 
     def compose_body(self) -> ComposeResult:
@@ -231,33 +230,32 @@ class MemoryScreen(ListScreen):
         self._read()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the bar as wide as there is room."""
         super().on_resize(event)
-        self.call_after_refresh(self._draw)
+        self.call_after_refresh(self._update_view)
 
     def on_knowledge_changed(self) -> None:
         self._read()
 
     @latest("memory")
     async def _read(self) -> None:
-        self._held = held = await asyncio.to_thread(read_held, self.kb, *self._asked)
-        lines = sum(not fact.is_heading for fact in held.facts)
+        self._memory = data = await asyncio.to_thread(read_memory, self.kb, *self._prompt_of)
+        lines = sum(not fact.is_heading for fact in data.facts)
         self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
-        self.rows.show(held.facts)
-        self._draw()
+        self.rows.show(data.facts)
+        self._update_view()
 
-    def _draw(self) -> None:
-        if self._held is None:
+    def _update_view(self) -> None:
+        if self._memory is None:
             return
         bar = self.query_one("#memory-bar", Static)
-        width, held = max(1, bar.content_size.width), self._held
-        bar.update(stacked_bar(held.shares, width, self._window, held.price))
-        kept = [_kept(commit, self._held.names) for commit in self._held.kept]
-        nothing = Content.styled("kbtui has written nothing this week.", "$text-muted")
-        dreams = Content.styled(self._held.dreams, "$text-muted")
-        text = Content("\n").join([*(kept or [nothing]), Content(), dreams])
-        said = self.query_one("#memory-kept", Static)
-        said.update(coloured(self.rows, text))
+        width, data = max(1, bar.content_size.width), self._memory
+        bar.update(stacked_bar(data.shares, width, self._window, data.price))
+        kept = [_change_line(commit, self._memory.names) for commit in self._memory.kept]
+        empty_text = Content.styled("kbtui has written nothing this week.", "$text-muted")
+        dreams = Content.styled(self._memory.dreams, "$text-muted")
+        text = Content("\n").join([*(kept or [empty_text]), Content(), dreams])
+        kept_view = self.query_one("#memory-kept", Static)
+        kept_view.update(coloured(self.rows, text))
 
     # Keys
 
@@ -295,8 +293,8 @@ class MemoryScreen(ListScreen):
             leave_for(self, OpenEntry(MEMORY, fact.line if fact is not None else None))
 
 
-def _kept(commit: Commit, names: Names) -> Content:
-    """One deed of the week: when, who, what."""
+def _change_line(commit: Commit, names: Names) -> Content:
+    """Render one change of the week: when, who, what."""
     drawn = pieces_drawn(summarize(commit, names).pieces)
     when = Content.styled(f"{format_time(commit.time)}  ", "$text-muted")
     return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)

@@ -1,4 +1,4 @@
-"""Choosing a conversation to go on with, or the model that answers."""
+"""Pickers for the conversation to resume and for the model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kbtui.tui.widgets.dialogs import Dialog, ListDialog, PickDialog, ask
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
 _OWN_CHANNELS = {"tui", "cli"}
-_NONE_HERE = (
+_NO_MODEL_HINT = (
     "\nWith Ollama (https://ollama.com), `kbtui setup` in a shell fetches a model that fits this "
     "machine, and tries it."
 )
 
 
 async def may_leave(node: DOMNode, chosen: Destination) -> bool:
-    """Ask before messages leave this machine for the first time; True where they may, or stay."""
+    """Return whether a model may be used, asking before messages first leave this machine."""
     if not chosen.leaves:
         return True
     text = (
@@ -50,10 +50,10 @@ async def use_model(
     *,
     try_out: bool = False,
 ) -> bool:
-    """Use a model from now on, if messages may go there; False where they may not.
+    """Switch to a model if the person allows messages to go there; return whether they do.
 
     Raises:
-        KbtuiError: It can't be used, or doesn't answer where it is to be tried out.
+        KbtuiError: The model can't be used, or doesn't answer with `try_out`.
     """
     if not await may_leave(node, chosen):
         return False
@@ -65,7 +65,7 @@ async def use_model(
 
 
 class ModelScreen(ListDialog["Destination"]):
-    """Offers the models that can be used as they are, and the ways to more; answers with one."""
+    """A dialog with the usable models and the ways to add others; returns the one chosen."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -108,14 +108,14 @@ class ModelScreen(ListDialog["Destination"]):
             Choice("no model", "quotes your notes", _Offer(name=OFFLINE, asks=False)),
         ]
         in_use = "no model" if now.offline else clean_line(now.name)
-        told = Content.assemble("In use: ", (in_use, "bold"), f"  {now.reason}")
+        status = Content.assemble("In use: ", (in_use, "bold"), f"  {now.reason}")
         if not found:
-            told += Content.styled(_NONE_HERE, "$text-muted")
-        self.query_one(Static).update(told)
+            status += Content.styled(_NO_MODEL_HINT, "$text-muted")
+        self.query_one(Static).update(status)
         self.choices.show(choices)
 
     def action_take(self) -> None:
-        """Use the model under the cursor, or ask for what it still needs."""
+        """Use the selected model, or ask for its missing details."""
         if self.choices.item is not None:
             self._use(self.choices.item.value)
 
@@ -138,7 +138,7 @@ class ModelScreen(ListDialog["Destination"]):
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """What a row of the picker stands for: a model that was found, or one that `asks` for more."""
+    """A row of the picker: a model that was found, or one that `asks` for more details."""
 
     found: FoundModel | None = None
     name: str = ""
@@ -146,7 +146,7 @@ class _Offer:
 
 
 class ModelForm(Dialog["Destination"]):
-    """Name, address and key of a model; it is asked for one word before it is kept."""
+    """A form for name, address and key of a model, which is tested before it is saved."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -174,7 +174,7 @@ class ModelForm(Dialog["Destination"]):
         yield Static("", id="outcome")
 
     def on_mount(self) -> None:
-        """Begin with what is missing."""
+        """Focus the first empty field."""
         self.query_one("#key" if self._name else "#name", Input).focus()
 
     @on(Input.Submitted)
@@ -202,16 +202,16 @@ class ModelForm(Dialog["Destination"]):
             else:
                 outcome.update("")
         except KbtuiError as error:
-            said = Content.styled(clean_line(f"{error.message} {error.hint}".strip()), "$error")
+            message = Content.styled(clean_line(f"{error.message} {error.hint}".strip()), "$error")
             anyway = Content.styled("\nCtrl+S keeps it anyway." if try_out else "", "$text-muted")
-            outcome.update(said + anyway)
+            outcome.update(message + anyway)
 
 
 _FIELDS = ("name", "base", "key")
 
 
 def conversations(infos: Sequence[SessionInfo]) -> PickDialog:
-    """A question for one of the conversations, the last one first; the answer is an id."""
+    """Return a dialog to choose a conversation, latest first; its result is a session id."""
     dialog = PickDialog("Conversations", [_choice(info) for info in infos])
     dialog.add_class("wide")
     return dialog

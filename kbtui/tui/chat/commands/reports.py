@@ -1,7 +1,4 @@
-"""Reports for a person: the check-up, what became of every message.
-
-They read files and ask services, so they are made in a thread.
-"""
+"""Reports of ``/doctor`` and ``/audit``; they read files and call services, so run in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$te
 
 
 def doctor_report(kb: KnowledgeBase) -> Content:
-    """The findings of `kbtui doctor`, by area."""
+    """Return the findings of `kbtui doctor`, by area."""
     lines: list[Content] = []
     area = ""
     for finding in kb.doctor():
@@ -31,12 +28,12 @@ def doctor_report(kb: KnowledgeBase) -> Content:
     return Content("\n").join(lines[1:])
 
 
-def _not_grounded(who: str, line: str) -> Content:
+def _ungrounded_line(who: str, line: str) -> Content:
     return Content(clean_line(f"{who}: not grounded: {line}"))
 
 
-def _of_sessions(found: Audit) -> Iterator[Content]:
-    """What there is to tell of single sessions."""
+def _session_problems(found: Audit) -> Iterator[Content]:
+    """Yield the problems of single sessions."""
     for account in found.accounts:
         lost = ", ".join(f"{first} to {last}" for first, last in account.unaccounted)
         if lost:
@@ -45,11 +42,11 @@ def _of_sessions(found: Audit) -> Iterator[Content]:
         for each in account.problems:
             yield Content(clean_line(f"{account.session}: {each}"))
         for each in account.not_grounded:
-            yield _not_grounded(account.session, each)
+            yield _ungrounded_line(account.session, each)
 
 
 def audit_report(kb: KnowledgeBase) -> Content:
-    """The sums of `kbtui audit`, and each session with something to tell."""
+    """Return the totals of `kbtui audit`, and the problems of sessions and of Dream."""
     found = kb.memory.audit()
     lines = [
         Content.assemble(
@@ -59,7 +56,7 @@ def audit_report(kb: KnowledgeBase) -> Content:
         )
         for name, count, what in found.sums
     ]
-    lines += _of_sessions(found)
-    lines += [_not_grounded("Dream", each) for each in found.by_dream]
+    lines += _session_problems(found)
+    lines += [_ungrounded_line("Dream", each) for each in found.by_dream]
     lines += [Content.styled(clean_line(problem), "$error") for problem in found.problems]
     return Content("\n").join(lines)

@@ -65,7 +65,7 @@ _START_OPTIONS = frozenset("12345")
 
 
 class ChatPane(ChatHost):
-    """Composes the parts of the chat, and handles their requests and those of commands."""
+    """The chat pane, which handles the requests of its parts and of commands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("chat"),

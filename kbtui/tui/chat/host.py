@@ -122,7 +122,7 @@ STOP = "stop"
 
 
 class Job:
-    """A background job that runs once at a time; `text` is its current step, or empty.
+    """A background job with at most one run at a time; `text` is its current step, or empty.
 
     `show` is called with each step, from the job's thread too, and with an empty one at the end.
     """

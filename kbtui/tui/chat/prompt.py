@@ -49,7 +49,7 @@ _RESERVED_KEYS = {"f6", "f7", "ctrl+c", "ctrl+z", "pageup", "pagedown"}
 
 def _text_keys() -> list[Binding]:
     """Return a text area's bindings, without keys that are bound to something else here."""
-    taken = {
+    used = {
         key
         for keys in (*(a.keys for a in actions("prompt")), *(own.key for own in _SHELL_KEYS))
         for key in keys.split(",")
@@ -57,7 +57,7 @@ def _text_keys() -> list[Binding]:
     kept = []
     for binding in TextArea.BINDINGS:
         if isinstance(binding, Binding):
-            keys = [key for key in binding.key.split(",") if key not in taken]
+            keys = [key for key in binding.key.split(",") if key not in used]
             if keys:
                 kept.append(binding.with_key(",".join(keys)))
     return kept

@@ -32,7 +32,7 @@ _FINE_STEP_LINES = 5
 
 
 class CommitDetail(Vertical):
-    """Shows the commit requested last, with the file `path` first."""
+    """The view of the commit requested last, with the file `path` first."""
 
     DEFAULT_CSS = """
     CommitDetail {

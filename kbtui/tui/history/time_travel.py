@@ -144,7 +144,7 @@ def read_since(history: HistoryReader, at: str) -> Since:
 
 
 class TimeTravelScreen(FullScreen[None]):
-    """Shows the notes as of a commit; `R` restores one of them."""
+    """The notes as of a commit; `R` restores one of them."""
 
     AUTO_FOCUS = "KnowledgeTree"
     TITLE_TEXT = "Back in time"

@@ -373,8 +373,8 @@ class InboxScreen(ListAndDiff):
     async def _cancel_edit(self, event: PlaceEditor.Finished) -> None:
         """Close the editor without saving, after a confirmation if there are edits."""
         keys = {"d": "give it up"}
-        asked = "What you wrote isn't taken yet."
-        if not event.unsaved or await ask(self, "Your text", asked, keys) == "d":
+        question = "What you wrote isn't taken yet."
+        if not event.unsaved or await ask(self, "Your text", question, keys) == "d":
             self._close_editor()
 
     def _close_editor(self) -> None:

@@ -22,7 +22,7 @@ _REASON_CHARACTERS = 100
 
 
 class InboxWatch:
-    """Watches the inbox on behalf of a widget and posts `InboxChanged` to it."""
+    """A watcher of the inbox that posts `InboxChanged` to a widget."""
 
     def __init__(self, widget: Widget, kb: KnowledgeBase) -> None:
         self._widget = widget

@@ -125,8 +125,8 @@ async def _confirm_import(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool
             "",
         ]
     choices = {"y": "imports it", "c": "only the conversations, no memory of them"}
-    *most, last = dict.fromkeys(preview.source for _, preview, _ in found)
-    programs = f"{', '.join(most)} and {last}" if most else last
+    *others, last = dict.fromkeys(preview.source for _, preview, _ in found)
+    programs = f"{', '.join(others)} and {last}" if others else last
     answer = await confirm(host, f"Import from {programs}?", "\n".join(lines[:-1]), choices)
     return None if answer is None else answer == "y"
 
@@ -148,7 +148,7 @@ def _preview(
 
 
 def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
-    """Yield the exports at a path, a folder may have several; each is open until the next."""
+    """Yield the exports at a path (a folder may have several), each open until the next."""
     from kbtui.importers.engine import sources_of
     from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.frontends import expanded, unknown

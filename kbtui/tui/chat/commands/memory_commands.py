@@ -98,8 +98,8 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     if outcome.messages is not None:
         first, last = outcome.messages
         title = f"Messages {first} to {last} are condensed into the archive"
-        came = await _outcome_text(kb, outcome)
-        host.tell(NoticeItem(title=title, text=came))
+        details = await _outcome_text(kb, outcome)
+        host.tell(NoticeItem(title=title, text=details))
     elif outcome.error is not None:
         host.tell(failure(outcome.error))
     else:

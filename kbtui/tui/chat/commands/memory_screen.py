@@ -295,6 +295,6 @@ class MemoryScreen(ListScreen):
 
 def _change_line(commit: Commit, names: Names) -> Content:
     """Render one change of the week: when, who, what."""
-    drawn = pieces_drawn(summarize(commit, names).pieces)
+    pieces = pieces_drawn(summarize(commit, names).pieces)
     when = Content.styled(f"{format_time(commit.time)}  ", "$text-muted")
-    return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)
+    return Content.assemble(when, (committer(commit), "$text-accent"), " ", *pieces)

@@ -88,7 +88,7 @@ class Spent:
 
 
 class Conversation:
-    """Sends messages one after another, queueing those written meanwhile.
+    """The current conversation: runs one turn at a time and queues messages sent meanwhile.
 
     `run` starts a coroutine as a worker of the pane. `changed` is called whenever the title, usage
     or busy state may have changed. `waits` is called with the reason when an answer is delayed, and

@@ -88,7 +88,7 @@ class Flow:
 
 
 class FlowView(LineView):
-    """Shows items one below another; large ones are laid out in a thread."""
+    """A view of items one below another; large ones are laid out in a thread."""
 
     widest = READABLE
 
@@ -114,7 +114,7 @@ class FlowView(LineView):
         return self._flow.items
 
     def items_gone(self) -> None:
-        """Called after items were removed."""
+        """Handle the removal of items."""
 
     @property
     def text_width(self) -> int:
@@ -138,10 +138,10 @@ class FlowView(LineView):
 
     def take_out(self, *items: Item) -> None:
         """Remove items."""
-        gone = {id(item) for item in items}
-        places = [at for at, item in enumerate(self.items) if id(item) in gone]
+        removed = {id(item) for item in items}
+        places = [at for at, item in enumerate(self.items) if id(item) in removed]
         if places:
-            self._flow.items = [item for item in self.items if id(item) not in gone]
+            self._flow.items = [item for item in self.items if id(item) not in removed]
             self.items_gone()
             self._lay_out_from(places[0])
 

@@ -263,8 +263,8 @@ class NotKeptItem(Item):
         if self.kept:
             parts = [("  ✓ kept in ", ".chat--good"), (_path_names[self.kept].title, ".chat--link")]
         else:
-            said = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
-            parts = [(_NOT_KEPT, ".chat--warning"), (said, ".chat--muted"), (_KEEPS, ".chat--cite")]
+            text = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
+            parts = [(_NOT_KEPT, ".chat--warning"), (text, ".chat--muted"), (_KEEPS, ".chat--cite")]
         return [Line(Content.assemble(*parts).truncate(width, ellipsis=True))]
 
     @property
@@ -287,11 +287,11 @@ class BeforeItem(Item):
         keys = " · past" if self.past else _MARKS_PAST
         when = f"{format_written_day(self.earlier.when[:10])} · " if self.earlier.when else ""
         read = as_read(clean_line(self.earlier.text), _path_names)
-        said = Content(shorten(read, max(10, width - len(_BEFORE))))
-        said = said.stylize(".md--strike" if self.past else ".chat--link")
+        text = Content(shorten(read, max(10, width - len(_BEFORE))))
+        text = text.stylize(".md--strike" if self.past else ".chat--link")
         below = Content.assemble((f"{_INDENT}{when}", ".chat--muted"), (keys[3:], ".chat--cite"))
         return [
-            Line(Content.assemble((_BEFORE, ".chat--muted"), said).truncate(width, ellipsis=True)),
+            Line(Content.assemble((_BEFORE, ".chat--muted"), text).truncate(width, ellipsis=True)),
             Line(below.truncate(width, ellipsis=True)),
         ]
 

@@ -55,7 +55,7 @@ def _fit_line(line: Content, width: int) -> list[Content]:
 
 
 class Transcript(FlowView, can_focus=True):
-    """Shows items; while it has the focus, one is selected and keys act on it."""
+    """A view of items; while it has the focus, one is selected and keys act on it."""
 
     BINDINGS = bindings("transcript")
     LOOKS: ClassVar[Mapping[str, str]] = {

@@ -43,7 +43,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class TurnView:
-    """Shows the events of one turn below the message that it answers.
+    """The events of one turn, shown below the message that it answers.
 
     `before` returns the item to insert new items before (the first queued message), or None.
     """

@@ -26,7 +26,7 @@ _KIND_LABELS = {"added": "new", "modified": "changed", "deleted": "deleted", "re
 _PROPERTY_LINE = re.compile(r"([\w-]+):[ \t]*(\S.*)")
 _UPKEEP_PROPERTIES = {"created", "updated", "type", "title", "id", "modified"}
 _EMPTY_VALUES = {"[]", "{}", "''", '""', "null", "~"}
-_MAX_COMMITS = 500  # commits
+_MAX_COMMITS = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import matching_commands
-from kbtui.tui.notes.fuzzy import entries_saying, names_of
+from kbtui.tui.notes.fuzzy import names_of, search_texts
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
 
@@ -33,7 +33,7 @@ def entries_named(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
 
 def entries_with(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
     """Return entries whose text matches, best first; run in a thread."""
-    found = entries_saying(kb, query)
+    found = search_texts(kb, query)
     return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 
 

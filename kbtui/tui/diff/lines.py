@@ -15,7 +15,7 @@ from kbtui.history.queries.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.presentation.notes import Named, Names
 from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import Links, line_as_read
+from kbtui.tui.markdown.inline import Links, render_single_line
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
@@ -307,7 +307,7 @@ class _HunkText:
             return self._property(index, text)
         if self._lines[index].kind == " " and _FENCE.match(text):
             return None
-        unquoted = line_as_read(text, self._links)
+        unquoted = render_single_line(text, self._links)
         return unquoted if unquoted.plain.strip() or not text.strip() else self._verbatim(index)
 
     def _property(self, index: int, text: str) -> Content | None:

@@ -213,7 +213,7 @@ class TimeTravelScreen(FullScreen[None]):
         self.notes.panel.mark(since.marks)
         self.query_one("#past-banner", Static).update(self._banner(names, since.summary))
         if not first:
-            self.notes.turn_to(past)
+            self.notes.switch_to(past)
             return
         self.notes.knowledge_ready(past)
         if self._path in since.then:

@@ -22,7 +22,7 @@ from kbtui.presentation.times import format_time
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView
-from kbtui.tui.notes.entry_editor import for_editor, restore
+from kbtui.tui.notes.entry_editor import normalize_line_ends, restore_line_ends
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import signed
@@ -157,7 +157,7 @@ class PlaceEditor(Vertical):
         if self._conflict:
             hint = f"both sides are marked: leave what shall stand there. {hint}"
         yield Static(Content(f"Your text for {what}: {hint}"), id="place-title")
-        yield NoteArea(for_editor(self._draft.text), id="place-text")
+        yield NoteArea(normalize_line_ends(self._draft.text), id="place-text")
 
     def on_mount(self) -> None:
         self.area.focus()
@@ -165,11 +165,11 @@ class PlaceEditor(Vertical):
     area = getters.query_one("#place-text", NoteArea)
 
     def action_save(self) -> None:
-        text = restore(self._draft.text, self.area.text)
+        text = restore_line_ends(self._draft.text, self.area.text)
         if text and not text.endswith("\n") and not self._draft.whole:
             text += "\n"  # a place is made of whole lines
         self.post_message(self.Saved(self.proposal, self.place, text, self._draft.seen))
 
     def action_close(self) -> None:
-        unsaved = self.area.text != for_editor(self._draft.text)
+        unsaved = self.area.text != normalize_line_ends(self._draft.text)
         self.post_message(self.Finished(unsaved=unsaved))

@@ -50,7 +50,7 @@ def checkbox(mark: str) -> Content:
     return Content.styled(f"{sign} ", style)
 
 
-def line_as_read(text: str, links: Links) -> Content:
+def render_single_line(text: str, links: Links) -> Content:
     """Render one line of Markdown without its context."""
     if text.lstrip().startswith(("```", "~~~", "|", "    ")):
         return Content.styled(text, ".md--muted")
@@ -78,16 +78,16 @@ def _marker_sign(marker: re.Match[str]) -> Content:
 class Links:
     """The links of a document, numbered as the screen's cells refer to them.
 
-    `leads_to` returns the name of a link's target, or None for a broken link, which is styled so.
+    `resolve` returns the name of a link's target, or None for a broken link, which is styled so.
     """
 
-    leads_to: Callable[[LinkRef], Named | None]
+    resolve: Callable[[LinkRef], Named | None]
     refs: list[LinkRef] = field(default_factory=list)
 
     def style(self, ref: LinkRef) -> tuple[str, Style]:
         """Return a link's style, and the metadata by which a click finds it."""
         self.refs.append(ref)
-        found = ref.kind in {"web", "file"} or self.leads_to(ref) is not None
+        found = ref.kind in {"web", "file"} or self.resolve(ref) is not None
         mark = Style.from_meta({"link": len(self.refs) - 1})
         return (".md--link" if found else ".md--missing"), mark
 
@@ -95,7 +95,7 @@ class Links:
         """Return a link's text, with a path or slug replaced by the note's title."""
         if not shows_title(ref.target, written):
             return written
-        named = self.leads_to(ref)
+        named = self.resolve(ref)
         if named is None or not (title := clean_line(named.title)):
             return written
         return f"{title}{INTO}{ref.heading}" if ref.heading else title
@@ -137,7 +137,7 @@ class InlineBuilder:
         """Append text as one link, if it is `linked` or names a note with a title."""
         target, _, heading = text.partition("#")
         ref = LinkRef("wiki", target, heading)
-        named = self._links.leads_to(ref) if target else None
+        named = self._links.resolve(ref) if target else None
         if not linked and (named is None or not named.title):
             return False
         if named is not None and named.kind is not None:

@@ -125,7 +125,7 @@ class _Layout:
     ) -> None:
         self.lines: list[Line] = []
         self.folds: dict[int, Fold] = {}
-        self.links = links or Links(source.leads_to)
+        self.links = links or Links(source.resolve)
         self._source = source
         self._first_line = source.first_line
         self._source_line = source.first_line

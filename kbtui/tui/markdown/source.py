@@ -62,14 +62,14 @@ class SourceText(NamedTuple):
     """A text to render.
 
     `first_line` is the text's first line in the file, below the frontmatter that `properties` come
-    from; `leads_to` resolves links, as in `Links`. `embeds` replace the links that embed them, and
+    from; `resolve` resolves links, as in `Links`. `embeds` replace the links that embed them, and
     `below` follows the text. With `whole` nothing is hidden that Obsidian would hide.
     """
 
     text: str
     first_line: int = 1
     raw: bool = False
-    leads_to: Callable[[LinkRef], Named | None] = lambda _ref: Named("", "")
+    resolve: Callable[[LinkRef], Named | None] = lambda _ref: Named("", "")
     properties: tuple[Property, ...] = ()
     below: tuple[Section, ...] = ()
     embeds: Mapping[LinkRef, Embed] = MappingProxyType({})

@@ -116,12 +116,12 @@ class Document:
             self.raw,
             properties=self.properties,
             whole=whole or self.kind != "entry",
-            leads_to=self._named_by_path,
+            resolve=self._named_by_path,
         )
         if links is None:
             return source
         below = (*self.below, *links.sections())
-        return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
+        return source._replace(embeds=links.embeds, resolve=links.named, below=below)
 
     def _named_by_path(self, link: LinkRef) -> Named:
         """Return the name of a link's target if it is a path, else an empty name."""
@@ -236,14 +236,14 @@ class DocumentLinks:
     def _link_choice(self, ref: LinkRef) -> tuple[str, str, LinkRef]:
         named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
         title = (named and named.title) or unquote(ref.target) or ref.heading
-        there = named is not None or ref.kind in {"web", "file"}
+        exists = named is not None or ref.kind in {"web", "file"}
         place = "" if ref.heading.startswith("^") else ref.heading
-        return f"→ {title}", place if there else "not there yet", ref
+        return f"→ {title}", place if exists else "not there yet", ref
 
     def _backlink_choice(self, back: Backlink) -> tuple[str, str, LinkRef]:
-        said = shorten(_excerpt(back.text, self.names), _MAX_EXCERPT_CHARACTERS)
+        excerpt = shorten(_excerpt(back.text, self.names), _MAX_EXCERPT_CHARACTERS)
         ref = LinkRef("file", back.path, str(back.line))
-        return f"← {self.names[back.path].title}", said, ref
+        return f"← {self.names[back.path].title}", excerpt, ref
 
 
 def _excerpt(line: str, names: Names) -> str:
@@ -338,8 +338,8 @@ def _days_in_folder(kb: KnowledgeBase, path: str) -> dict[date, str]:
     """Return the paths of day notes in the same folder, by day."""
     folder = path.rpartition("/")[0]
     paths = (*kb.journal.days(), *(info.path for info in kb.library.infos()))
-    beside = (each for each in paths if each.rpartition("/")[0] == folder)
-    return {day: each for each in beside if (day := day_of(each)) is not None}
+    siblings = (each for each in paths if each.rpartition("/")[0] == folder)
+    return {day: each for each in siblings if (day := day_of(each)) is not None}
 
 
 def is_day(path: str) -> bool:
@@ -430,10 +430,10 @@ def _load_name_page(kb: KnowledgeBase, path: str) -> Document:
     parts: list[str] = []
     title = None
     for each in lines:
-        above = format_written_day(each.when) or names[each.path].title
-        if above != title:
-            parts.append(f"\n##### {above}\n")
-            title = above
+        heading = format_written_day(each.when) or names[each.path].title
+        if heading != title:
+            parts.append(f"\n##### {heading}\n")
+            title = heading
         time = f"{each.line.time} " if each.line.time else ""
         parts.append(f"- {time}{each.line.text}")
     body = "\n".join(parts)
@@ -542,8 +542,8 @@ def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
     found: list[str] = []
     try:
         for name in kb.library.names_said(info)[:_MAX_NAMES]:
-            said = '"' + name.replace('"', " ") + '"'
-            hits = kb.search.search(said, "knowledge", _MAX_MENTIONS, semantic=False).hits
+            query = '"' + name.replace('"', " ") + '"'
+            hits = kb.search.search(query, "knowledge", _MAX_MENTIONS, semantic=False).hits
             found += [hit.path for hit in hits]
         return tuple(kb.library.mentions(path, found))
     except KbtuiError:
@@ -586,7 +586,7 @@ def _values(value: object) -> Iterator[str]:
             yield from _values(each)
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield from (f"{key}: {said}" for said in _values(each))
+            yield from (f"{key}: {text}" for text in _values(each))
     elif isinstance(value, str) and value.strip():
         yield _BOXES.get(value) or shorten(value, _MAX_VALUE_CHARACTERS)
 
@@ -598,15 +598,15 @@ def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
         KbtuiError: The line changed meanwhile, or can't be written.
     """
     now = load_document(kb, path)
-    there = task_at(now.text, task.line)
-    if there is None or there.text != task.text:
+    found = task_at(now.text, task.line)
+    if found is None or found.text != task.text:
         raise ConflictError(
             f"Line {task.line} of {short_name(path)} is another one by now.", "Try it again."
         )
-    if there.mark == task.mark:
-        said = f"{'done' if task.mark == ' ' else 'opened again'}: {shorten(task.text, 60)}"
-        text = ticked(now.text, there)
-        kb.library.write(path, text, expecting=now.blob, actor=Actor.YOU, reason=said)
+    if found.mark == task.mark:
+        reason = f"{'done' if task.mark == ' ' else 'opened again'}: {shorten(task.text, 60)}"
+        text = ticked(now.text, found)
+        kb.library.write(path, text, expecting=now.blob, actor=Actor.YOU, reason=reason)
 
 
 def stated_summary(entry: Entry) -> str:

@@ -39,8 +39,8 @@ async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | 
     """Ask for title and type, and create an entry from the lines that mention a name."""
     name = path.removeprefix(NAME_PREFIX)
     lines = [each for each in await asyncio.to_thread(kb.names.lines, name) if not each.is_past]
-    said = (f"- {each.line.text}{f' ({each.when[:10]})' if each.when else ''}" for each in lines)
-    return await new_entry(node, kb, name, "people", "\n".join(said))
+    items = (f"- {each.line.text}{f' ({each.when[:10]})' if each.when else ''}" for each in lines)
+    return await new_entry(node, kb, name, "people", "\n".join(items))
 
 
 async def entry_of_message(
@@ -51,10 +51,10 @@ async def entry_of_message(
     The suggested title is that of the conversation for its first message, else the first words.
     """
     log = await asyncio.to_thread(kb.sessions.read_log, session)
-    first, said = log.messages[0], next(each for each in log.messages if each.id == message)
-    title = log.shown_title if said is first else headline(said.content)
+    first, chosen = log.messages[0], next(each for each in log.messages if each.id == message)
+    title = log.shown_title if chosen is first else headline(chosen.content)
     origin = Origin(session=session, messages=(message, message))
-    return await new_entry(node, kb, clean_line(title), body=said.content, origin=origin)
+    return await new_entry(node, kb, clean_line(title), body=chosen.content, origin=origin)
 
 
 async def new_entry(
@@ -212,8 +212,8 @@ async def _undo(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
     undo = partial(kb.history.undo, commit.id, paths=paths)
-    said = sentence_drawn(commit, await _load_names(kb)).plain
-    return await confirm_and_undo(node, kb.history, said, undo, own)
+    summary = sentence_drawn(commit, await _load_names(kb)).plain
+    return await confirm_and_undo(node, kb.history, summary, undo, own)
 
 
 async def _load_names(kb: KnowledgeBase) -> Names:

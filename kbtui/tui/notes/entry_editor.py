@@ -32,7 +32,7 @@ from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import choose_version
 from kbtui.tui.messages import tell, tell_error
-from kbtui.tui.notes.completing import Completer, Vocabulary
+from kbtui.tui.notes.completion import Completer, Vocabulary
 from kbtui.tui.notes.documents import Document, load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
@@ -102,7 +102,7 @@ class EntryEditor(Pane):
             text = draft.text
             self._notice = "Unsaved text of an earlier time is back."
         else:
-            text = for_editor(document.text)
+            text = normalize_line_ends(document.text)
         self.text_area = area = NoteArea(text, id="editor-text")
         self.find_bar = FindBar(area)
         self.popup = Popup(id="editor-popup")
@@ -125,12 +125,12 @@ class EntryEditor(Pane):
     @property
     def text(self) -> str:
         """The text to save, with the line endings of the file."""
-        return restore(self._base_text, self.text_area.text)
+        return restore_line_ends(self._base_text, self.text_area.text)
 
     @property
     def dirty(self) -> bool:
         """Whether there is unsaved text."""
-        return self.text_area.text != for_editor(self._base_text)
+        return self.text_area.text != normalize_line_ends(self._base_text)
 
     def action_find(self) -> None:
         self.find_bar.open()
@@ -217,7 +217,7 @@ class EntryEditor(Pane):
     def _load_version(self, document: Document) -> None:
         """Load a newer version of the file, keeping the cursor."""
         self._base_blob, self._base_text, self._notice = document.blob, document.text, ""
-        replace_lines(self.text_area, for_editor(document.text))
+        replace_lines(self.text_area, normalize_line_ends(document.text))
 
     # Saving
 
@@ -246,14 +246,14 @@ class EntryEditor(Pane):
 
     async def _headings_to_follow(self) -> Mapping[str, str]:
         """Return the renamed headings whose links the user wants updated."""
-        renamed, naming = await asyncio.to_thread(
+        renamed, linking = await asyncio.to_thread(
             self._renamed_headings, self._base_text, self.text
         )
-        if not naming:
+        if not linking:
             return {}
         old, new = next(iter(renamed.items()))
         more = f", and {counted(len(renamed) - 1, 'other heading')}" if len(renamed) > 1 else ""
-        links = counted(len(naming), "note links", "notes link")
+        links = counted(len(linking), "note links", "notes link")
         text = f"{links} to “{old}”, which is “{new}” now{more}."
         keys = {"m": "mend the links", "l": "leave them"}
         answer = await ask(self, "Heading renamed", text, keys)
@@ -265,9 +265,9 @@ class EntryEditor(Pane):
         library = self._kb.library
         if not renamed or not library.exists(self.path):
             return {}, []
-        naming = {each: library.notes_naming(self.path, [each]) for each in renamed}
-        linked = {old: new for old, new in renamed.items() if naming[old]}
-        return linked, sorted({note for notes in naming.values() for note in notes})
+        linking = {each: library.notes_naming(self.path, [each]) for each in renamed}
+        linked = {old: new for old, new in renamed.items() if linking[old]}
+        return linked, sorted({note for notes in linking.values() for note in notes})
 
     def _write(
         self, text: str, expecting: str | None, headings: Mapping[str, str]
@@ -307,7 +307,7 @@ class EntryEditor(Pane):
         if choice is None:
             return False
         self._base_blob, self._base_text = theirs.blob, theirs.text
-        replace_lines(self.text_area, for_editor(choice))
+        replace_lines(self.text_area, normalize_line_ends(choice))
         self._show_state()
         return await self.save()
 
@@ -372,8 +372,8 @@ def head_problem(text: str) -> str:
         return ""
     parts = frontmatter.split(text.encode("utf-8", "replace"))
     if not parts.opening:
-        begun = _PROPERTY.match(rest)
-        return "Properties: the line --- that ends them is missing." if begun else ""
+        has_property = _PROPERTY.match(rest)
+        return "Properties: the line --- that ends them is missing." if has_property else ""
     problem = frontmatter.read(parts).problem
     return f"Properties can't be read: {clean_line(problem)}." if problem else ""
 
@@ -392,17 +392,17 @@ def why_not_editable(document: Document) -> str:
 # Preserving unedited bytes: the text area knows only one kind of line ending.
 
 
-def for_editor(text: str) -> str:
+def normalize_line_ends(text: str) -> str:
     r"""Return a text with all line endings normalized to ``\\n``."""
     return "\n".join(text.splitlines()) + ("\n" if _LINE_END.search(text) else "")
 
 
-def restore(original: str, edited: str) -> str:
-    """Return `edited`, an edit of `for_editor(original)`, with the line endings of `original`.
+def restore_line_ends(original: str, edited: str) -> str:
+    """Return an edit of `normalize_line_ends(original)` with the line endings of `original`.
 
     New lines get the most common one of the file.
     """
-    if for_editor(original) == original:
+    if normalize_line_ends(original) == original:
         return edited
     old = original.splitlines(keepends=True)
     bare = [_LINE_END.sub("", line) for line in old]

@@ -149,7 +149,7 @@ class EntryView(Pane):
         self._push_history(path)
         self._start_load(_Place(path, line))
 
-    def look_at(self, path: str) -> None:
+    def peek(self, path: str) -> None:
         """Show a file without adding it to the back history."""
         if self._is_peeking and self._back_stack and self._back_stack[-1].path == path:
             self._start_load(self._back_stack.pop(), after=_PEEK_DELAY_SECONDS)
@@ -164,7 +164,7 @@ class EntryView(Pane):
             self._back_stack = [*self._back_stack[1 - _BACK_PLACES :], self._current_place()]
             self._forward_stack = []
 
-    def turn_to(self, kb: KnowledgeBase) -> None:
+    def switch_to(self, kb: KnowledgeBase) -> None:
         """Show the same file of another knowledge base, such as one of the past."""
         self._kb = kb
         self.reload()

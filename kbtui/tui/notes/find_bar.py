@@ -76,7 +76,7 @@ class FindBar(Vertical):
         chosen = self._area.selected_text
         if chosen and "\n" not in chosen:
             self._query_input.value = chosen
-        self._area.show_found(pattern_of(self._query_input.value))
+        self._area.set_search_pattern(pattern_of(self._query_input.value))
         self._query_input.focus()
 
     def close(self) -> bool:
@@ -84,7 +84,7 @@ class FindBar(Vertical):
         if not self.display:
             return False
         self.display = False
-        self._area.show_found(None)
+        self._area.set_search_pattern(None)
         self._area.focus()
         return True
 
@@ -123,7 +123,7 @@ class FindBar(Vertical):
 
     @on(Input.Changed, "#find-what")
     def _query_changed(self, event: Input.Changed) -> None:
-        self._area.show_found(pattern_of(event.value))
+        self._area.set_search_pattern(pattern_of(event.value))
         self._go_to(min(self._area.selection))
 
     @on(Input.Submitted, "#find-what")

@@ -170,19 +170,19 @@ def _deduplicated(matches: Sequence[Match]) -> list[Match]:
 
 def matched_spans(text: str, query: str) -> list[tuple[int, int]]:
     """Return the spans of a query in `text`; none if folding changed its length."""
-    folded, wanted = fold(text), fold(query).strip()
-    if not wanted or len(folded) != len(text):
+    folded, needle = fold(text), fold(query).strip()
+    if not needle or len(folded) != len(text):
         return []
-    at = folded.find(wanted)
+    at = folded.find(needle)
     if at >= 0:
-        return [(at, at + len(wanted))]
+        return [(at, at + len(needle))]
     spans = [
         (match.start(), match.end())
-        for word in wanted.split()
+        for word in needle.split()
         for match in [re.search(re.escape(word), folded)]
         if match is not None
     ]
-    return spans or _subsequence_spans(folded, wanted)
+    return spans or _subsequence_spans(folded, needle)
 
 
 def _subsequence_spans(text: str, query: str) -> list[tuple[int, int]]:
@@ -213,7 +213,7 @@ def worth_searching(query: str) -> bool:
     return len(query) >= _MIN_QUERY_CHARACTERS
 
 
-def entries_saying(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]:
+def search_texts(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]:
     """Return up to ten entries whose text matches, best first, with the matching line.
 
     Call it in a thread. Returns nothing if search fails: matches of names are enough here, and the

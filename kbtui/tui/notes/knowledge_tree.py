@@ -363,8 +363,8 @@ class KnowledgeTree(RowList[Row]):
         if mark is not None and mark.machine:
             return Content.styled(f"{_CHANGE_SIGN}{mark.machine}", ".rows--accent")
         if mark is not None:
-            said = mark.word or ("new" if mark.new else "changed")
-            return Content.styled(said, ".rows--second")
+            label = mark.word or ("new" if mark.new else "changed")
+            return Content.styled(label, ".rows--second")
         return Content.styled(_changed_day(entry), ".rows--muted")
 
 

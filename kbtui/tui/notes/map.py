@@ -30,11 +30,11 @@ from kbtui.tui.notes.documents import load_document
 from kbtui.tui.notes.map_layout import (
     EDGES,
     MAX_STEPS,
-    Around,
     Drawing,
     Group,
     Item,
     Mark,
+    Neighbourhood,
     Spot,
     lay_out,
     step,
@@ -54,7 +54,7 @@ _MIN_PREVIEW_ROWS = 24
 """Screen height in rows from which a preview fits below the map."""
 
 
-def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
+def read_neighbourhood(kb: KnowledgeBase, path: str, steps: int = 2) -> Neighbourhood:
     """Read the link graph around a note up to `steps` links away; call it in a thread."""
     names = Names(kb.library.infos())
 
@@ -70,7 +70,7 @@ def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
         targets |= {of: kb.library.targets(of) for of in last}
         beyond = (each for of in last for each in targets[of])
         last = dict.fromkeys(each for each in beyond if each not in {path, *targets})
-    return Around(
+    return Neighbourhood(
         named(path),
         tuple(map(named, near.incoming)),
         tuple(map(named, near.outgoing)),
@@ -106,7 +106,7 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.around: Around | None = None
+        self.around: Neighbourhood | None = None
         self.drawing = Drawing([], [])
         self.unfolded: frozenset[str] = frozenset()
         self.steps = 2
@@ -118,7 +118,7 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
         spots = self.drawing.spots
         return spots[self.cursor].item if self.cursor < len(spots) else None
 
-    def show(self, around: Around, path: str = "") -> None:
+    def show(self, around: Neighbourhood, path: str = "") -> None:
         """Show a map, with the cursor on the note `path` if that is shown."""
         middle = self.around.middle.path if self.around is not None else ""
         if middle != around.middle.path:
@@ -294,7 +294,7 @@ class MapScreen(FullScreen[OpenEntry]):
 
     @latest("map")
     async def _show_map(self, path: str, pointed: str = "") -> None:
-        around = await asyncio.to_thread(read_around, self.kb, path, self.map.steps)
+        around = await asyncio.to_thread(read_neighbourhood, self.kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
         place = f"{notes} within {counted(self.map.steps, 'step')}"
         title = Content.assemble("Map of ", signed(around.middle))

@@ -56,7 +56,7 @@ Item = Named | Group
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Neighbourhood:
     """A note with its neighbours, and the link targets of these for some steps."""
 
     middle: Named
@@ -128,7 +128,7 @@ class Drawing:
 
 
 def lay_out(
-    around: Around,
+    around: Neighbourhood,
     width: int,
     unfolded: frozenset[str] = frozenset(),
     steps: int = 2,
@@ -222,7 +222,7 @@ def _max_cells(items: Iterable[Item], room: int) -> int:
 
 
 def _three_columns(
-    around: Around,
+    around: Neighbourhood,
     left: Sequence[Item],
     right: Sequence[Item],
     width: int,
@@ -281,7 +281,7 @@ def _place_side(
 
 
 def _two_columns(
-    around: Around, left: Sequence[Item], right: Sequence[Item], width: int
+    around: Neighbourhood, left: Sequence[Item], right: Sequence[Item], width: int
 ) -> Drawing:
     half = max(4, (width - 3) // 2)
     title = cut(around.middle.title, max(1, width - 4))
@@ -300,7 +300,7 @@ def _two_columns(
 
 def _add_step(
     drawing: Drawing,
-    around: Around,
+    around: Neighbourhood,
     items: Iterable[Item],
     shown: set[str],
     width: int,

@@ -81,7 +81,7 @@ class NoteArea(Looks, TextField):
         super().__init__(text, id=id, show_line_numbers=False)
         self.indent_width = _INDENT
 
-    def show_found(self, pattern: re.Pattern[str] | None) -> None:
+    def set_search_pattern(self, pattern: re.Pattern[str] | None) -> None:
         """Highlight matches of a search pattern; None for none."""
         self._search_pattern = pattern
         self.notify_style_update()

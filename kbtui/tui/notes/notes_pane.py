@@ -167,12 +167,12 @@ class NotesPane(Vertical):
             self._pending_open = None
             self.open_entry(path, line, edit=edit)
 
-    def turn_to(self, kb: KnowledgeBase) -> None:
+    def switch_to(self, kb: KnowledgeBase) -> None:
         """Switch to the knowledge base of another time, keeping folds and the open entry."""
         self.kb = kb
         self.panel.start(kb)
         if self.view is not None:
-            self.view.turn_to(kb)
+            self.view.switch_to(kb)
 
     def knowledge_changed(self, paths: Sequence[str], actor: Actor) -> None:
         """Mark what a commit changed, and reload it."""
@@ -216,7 +216,7 @@ class NotesPane(Vertical):
             if path is not None and (entry is None or entry.path != path):
                 self.panel.reveal(path)
         elif entry is not None and entry.path != path:
-            self.view.look_at(entry.path)
+            self.view.peek(entry.path)
 
     def moved(self, old: str, new: str) -> None:
         """Handle a changed path of an entry: keep showing it."""
@@ -287,7 +287,7 @@ class NotesPane(Vertical):
         if self.view is not None:
             place = "" if path.startswith(NAME_PREFIX) else short_name(path)
             self.view.label_with(signed(event.document.named), place=clean_line(place))
-        self.panel.looked_at(path)
+        self.panel.clear_mark(path)
 
     @on(OpenEntry)
     def _open_requested(self, event: OpenEntry) -> None:

@@ -117,7 +117,7 @@ class TreePanel(Pane):
             is_new = entry is None or (old is not None and old.new)
             self._marks[path] = ChangeMark(new=is_new, machine=machine)
 
-    def looked_at(self, path: str) -> None:
+    def clear_mark(self, path: str) -> None:
         """Clear the mark of an entry."""
         if self._marks.pop(path, None) is not None:
             self._show_marks()

@@ -21,8 +21,8 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
 from kbtui.tui.notes.fuzzy import (
     TEXTS_AFTER_SECONDS,
-    entries_saying,
     names_of,
+    search_texts,
     worth_searching,
 )
 from kbtui.tui.notes.knowledge_tree import marked
@@ -144,7 +144,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         await self.find_at_once(query)
         if worth_searching(query):
             await asyncio.sleep(TEXTS_AFTER_SECONDS)
-            self.names.show_in_texts(await asyncio.to_thread(entries_saying, self.kb, query))
+            self.names.show_in_texts(await asyncio.to_thread(search_texts, self.kb, query))
 
     async def find_at_once(self, query: str) -> None:
         """Show the entries found by name, or the most recent ones for an empty query."""

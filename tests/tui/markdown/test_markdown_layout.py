@@ -121,7 +121,7 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
     rendered = render_markdown(
         "[[a|Alias]] [[b#Part]] [c](../c.md#x) https://x.y ![i](i.png)",
         80,
-        leads_to=lambda ref: None if ref.target == "b" else Named("", ""),
+        resolve=lambda ref: None if ref.target == "b" else Named("", ""),
     )
     assert [(ref.kind, ref.target, ref.heading) for ref in rendered.links] == [
         ("wiki", "a", ""),
@@ -152,7 +152,7 @@ def test_a_link_that_says_only_a_path_is_shown_by_the_title(written: str, shown_
     rendered = render_markdown(
         written,
         80,
-        leads_to=lambda ref: None if ref.target == "nobody" else Named("", "Mira Okafor"),
+        resolve=lambda ref: None if ref.target == "nobody" else Named("", "Mira Okafor"),
     )
     assert rendered.lines[0].content.plain == shown_as
 
@@ -335,7 +335,7 @@ def test_properties_are_chips_with_links_on_as_many_lines_as_they_need():
 def test_a_property_that_names_an_entry_has_the_sign_of_its_kind():
     owner = (Property("owner", ("people/alice",), linked=True),)
     alice = Named("knowledge/people/alice.md", "Alice", kind_of("person"))
-    rendered = render_markdown("Text", 40, properties=owner, leads_to=lambda _ref: alice)
+    rendered = render_markdown("Text", 40, properties=owner, resolve=lambda _ref: alice)
     assert rendered.lines[0].text == " owner ● Alice "
 
 

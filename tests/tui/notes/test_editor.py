@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from textual.geometry import Region
 
 from kbtui.history.change import Actor
-from kbtui.tui.notes.entry_editor import for_editor, restore
+from kbtui.tui.notes.entry_editor import normalize_line_ends, restore_line_ends
 from tests.tui.notes_support import (
     DEFAULT,
     POSTGRESQL,
@@ -196,11 +196,11 @@ async def test_every_byte_that_was_not_edited_is_kept(tmp_path):
 
 def test_line_ends_come_back_line_by_line():
     original = "a\r\nb\nc\u2028d\r\n"
-    assert for_editor(original) == "a\nb\nc\nd\n"
-    assert restore(original, for_editor(original)) == original
-    assert restore(original, "a\nnew\nb\nc\nd\n") == "a\r\nnew\r\nb\nc\u2028d\r\n"
-    assert restore(original, "a\nb\n") == "a\r\nb\n"
-    assert restore("a\nb", "a\nb\nc") == "a\nb\nc"
+    assert normalize_line_ends(original) == "a\nb\nc\nd\n"
+    assert restore_line_ends(original, normalize_line_ends(original)) == original
+    assert restore_line_ends(original, "a\nnew\nb\nc\nd\n") == "a\r\nnew\r\nb\nc\u2028d\r\n"
+    assert restore_line_ends(original, "a\nb\n") == "a\r\nb\n"
+    assert restore_line_ends("a\nb", "a\nb\nc") == "a\nb\nc"
 
 
 async def test_enter_goes_on_with_a_list_and_tab_indents_it(tmp_path):

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 
 from kbtui.presentation.notes import KINDS, OTHER, Named
 from kbtui.tui.history.time_travel import TimeTravelScreen
-from kbtui.tui.notes.map import MapScreen, read_around
-from kbtui.tui.notes.map_layout import Around, Group, Mark, lay_out, step
+from kbtui.tui.notes.map import MapScreen, read_neighbourhood
+from kbtui.tui.notes.map_layout import Group, Mark, Neighbourhood, lay_out, step
 from tests.tui.notes_support import DEFAULT, NotesApp, arrived, make_kb, opened, text_of, until
 
 HOSTILE = "[b]x[/b] \u202etxt.exe 漢字漢字漢字 👨‍👩‍👧 עברית e\u0301" * 3
@@ -19,7 +19,7 @@ def note(title: str, kind: str = "topic", folder: str = "topics") -> Named:
     return Named(f"knowledge/{folder}/{title}.md", title, KINDS.get(kind, OTHER))
 
 
-def drawn(around: Around, width: int = 100, **more: Any) -> str:
+def drawn(around: Neighbourhood, width: int = 100, **more: Any) -> str:
     drawing = lay_out(around, width, **more)
     rows = []
     for row in drawing.rows():
@@ -41,7 +41,7 @@ A, B, C, D, E = (note(name) for name in "ABCDE")
 
 
 def test_a_note_stands_between_what_links_to_it_and_what_it_links_to() -> None:
-    text = drawn(Around(A, (B, C, D), (E,), {E.path: (note("Beyond"),)}))
+    text = drawn(Neighbourhood(A, (B, C, D), (E,), {E.path: (note("Beyond"),)}))
     assert "■ B ──╮" in text
     assert "■ C ──┼───  ■ A  ──────  ■ E ─── ■ Beyond" in text.replace("───── ", "─────  ")
     assert "■ D ──╯" in text
@@ -49,14 +49,14 @@ def test_a_note_stands_between_what_links_to_it_and_what_it_links_to() -> None:
 
 
 def test_what_is_a_step_further_stands_below_with_the_note_that_leads_there() -> None:
-    text = drawn(Around(A, (B,), (), {B.path: (C, A)}))
+    text = drawn(Neighbourhood(A, (B,), (), {B.path: (C, A)}))
     assert "one step further" in text
     assert "■ C via B" in text
     assert text.count("■ A") == 1
 
 
 def test_it_goes_as_many_steps_as_are_asked_for() -> None:
-    around = Around(A, (B,), (), {B.path: (C,), C.path: (D, B), D.path: (E,)})
+    around = Neighbourhood(A, (B,), (), {B.path: (C,), C.path: (D, B), D.path: (E,)})
     near, usual, far = (drawn(around, steps=steps) for steps in (1, 2, 3))
     assert "■ B" in near
     assert "■ C" not in near
@@ -67,7 +67,7 @@ def test_it_goes_as_many_steps_as_are_asked_for() -> None:
 
 
 def test_where_there_is_room_notes_stand_apart_and_the_middle_between_two() -> None:
-    lines = drawn(Around(A, (B, C), (D, E)), height=40).split("\n")
+    lines = drawn(Neighbourhood(A, (B, C), (D, E)), height=40).split("\n")
     middle = next(line for line in lines if "■ A" in line)
     assert "├───  ■ A  ───┤" in middle
     assert [line.strip()[:3] for line in lines if "■ B" in line or "■ C" in line] == ["■ B", "■ C"]
@@ -75,11 +75,11 @@ def test_where_there_is_room_notes_stand_apart_and_the_middle_between_two() -> N
 
 
 def test_a_note_without_links_says_so() -> None:
-    assert "No note links to it, and it links to none." in drawn(Around(A))
+    assert "No note links to it, and it links to none." in drawn(Neighbourhood(A))
 
 
 def test_a_narrow_map_has_two_columns_below_the_middle() -> None:
-    lines = drawn(Around(A, (B, C), (D,)), 36).split("\n")
+    lines = drawn(Neighbourhood(A, (B, C), (D,)), 36).split("\n")
     assert lines[0].strip() == "■ A"
     assert lines[2].split() == ["links", "to", "it", "it", "links", "to"]
     assert "■ B" in lines[3]
@@ -92,7 +92,7 @@ def many(count: int) -> tuple[Named, ...]:
 
 
 def test_many_are_folded_by_kind_and_unfolded_one_by_one() -> None:
-    around = Around(A, many(2000), (B,))
+    around = Neighbourhood(A, many(2000), (B,))
     text = drawn(around)
     assert "667 people" in text
     assert "N1" not in text
@@ -103,7 +103,7 @@ def test_many_are_folded_by_kind_and_unfolded_one_by_one() -> None:
 
 def test_those_of_one_kind_are_folded_by_folder() -> None:
     notes = (*(note(f"a{n}", folder="Days") for n in range(40)), *(note(f"b{n}") for n in range(9)))
-    text = drawn(Around(A, (), notes))
+    text = drawn(Neighbourhood(A, (), notes))
     assert "40 in Days" in text
     assert "9 in topics" in text
 
@@ -111,7 +111,7 @@ def test_those_of_one_kind_are_folded_by_folder() -> None:
 def _calls(neighbours: int) -> int:
     """How many functions are called until so many neighbours are drawn."""
     notes = tuple(note(f"N{number}") for number in range(neighbours))
-    around = Around(A, notes, notes, {each.path: (each, B) for each in notes})
+    around = Neighbourhood(A, notes, notes, {each.path: (each, B) for each in notes})
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -137,7 +137,7 @@ def test_twice_as_many_neighbours_take_twice_the_work() -> None:
 @pytest.mark.parametrize("title", ["x", "a very long title of a note " * 9, "漢字" * 40, "👩" * 30])
 def test_nothing_stands_out_of_the_width(title: str, width: int) -> None:
     middle, side = note(title), tuple(note(f"{title} {n}") for n in range(4))
-    around = Around(middle, side, side[1:], {each.path: (B, C, D) for each in side})
+    around = Neighbourhood(middle, side, side[1:], {each.path: (B, C, D) for each in side})
     drawing = lay_out(around, width)
     if width >= 12:
         drawn(around, width)
@@ -145,7 +145,7 @@ def test_nothing_stands_out_of_the_width(title: str, width: int) -> None:
 
 
 def test_arrows_lead_to_every_spot_and_stop_at_the_edges() -> None:
-    around = Around(A, many(7), (B, C, D, E), {E.path: (note("X"), note("Y"))})
+    around = Neighbourhood(A, many(7), (B, C, D, E), {E.path: (note("X"), note("Y"))})
     spots = lay_out(around, 120).spots
     seen, left = set(), [0]
     while left:
@@ -301,6 +301,6 @@ async def test_typing_g_into_the_filter_is_a_letter(tmp_path):
 
 def test_reading_knows_every_neighbour_once(tmp_path):
     kb = make_kb(tmp_path, {**NOTES, "topics/twice.md": "[[alice]] [[alice]] [[twice]]\n"})
-    found = read_around(kb, "knowledge/people/alice.md")
+    found = read_neighbourhood(kb, "knowledge/people/alice.md")
     assert [each.title for each in found.incoming] == ["Bob", "twice"]
     assert [each.title for each in found.outgoing] == ["PostgreSQL", "Bob"]

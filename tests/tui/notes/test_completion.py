@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.notes.completing import CompletionRequest, Vocabulary, fitting, request_at
+from kbtui.tui.notes.completion import CompletionRequest, Vocabulary, fitting, request_at
 from tests.tui.notes.test_editor import editing
 from tests.tui.notes_support import DEFAULT, NotesApp, make_kb, text_of, until
 

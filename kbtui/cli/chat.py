@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import Session
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?\Z", re.DOTALL)
-_MOST_SESSIONS = 20
+_MAX_SESSIONS = 20
 
 
 @click.command()
@@ -169,7 +169,7 @@ class _Chat:
             self.session = self._kb.sessions.create("cli", title=clean_line(title))
 
     def _sessions(self, _argument: str) -> None:
-        for info in self._kb.sessions.list()[:_MOST_SESSIONS]:
+        for info in self._kb.sessions.list()[:_MAX_SESSIONS]:
             when = moment(info.updated)
             say(f"{clean_line(info.title)}, {when}, {info.messages} messages ({info.id})")
 

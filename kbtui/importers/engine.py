@@ -68,8 +68,8 @@ SOURCES = (
 )
 """Modules with a `SOURCE`, in order: the first that recognises an export reads it."""
 
-_MOST_SESSIONS = 400
-_MOST_BYTES = 8 << 20
+_MAX_SESSIONS = 400
+_MAX_BYTES = 8 << 20
 _CHARACTERS_PER_TOKEN = 4
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
@@ -394,7 +394,7 @@ class _Incoming:
             self._create(item, mark, plan)
         else:
             self._extend(item, plan)
-        if len(self._lot) >= _MOST_SESSIONS or self._size >= _MOST_BYTES:
+        if len(self._lot) >= _MAX_SESSIONS or self._size >= _MAX_BYTES:
             self.flush()
 
     def flush(self) -> None:

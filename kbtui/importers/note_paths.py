@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 from kbtui.importers.markup import line_of, relative_link
 
 _UNSAFE = re.compile(r'[\\/:*?"<>|]+')
-_LONGEST = 120
+_MAX_LENGTH = 120
 
 
 def safe_name(name: str) -> str:
     """Return a title as a valid file or folder name, or "" if nothing is left of it."""
-    return _UNSAFE.sub(" ", line_of(name)).strip(". ")[:_LONGEST].strip(". ")
+    return _UNSAFE.sub(" ", line_of(name)).strip(". ")[:_MAX_LENGTH].strip(". ")
 
 
 def free_path(path: str, taken: set[str]) -> str:

@@ -23,9 +23,9 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.layout import Workspace
 
-_MOST = 300
-_MOST_BYTES = 16 << 20
-_TRIES = 24
+_MAX_NOTES = 300
+_MAX_BYTES = 16 << 20
+_MAX_ATTEMPTS = 24
 """Attempts to commit a lot while another process writes, 5 seconds each."""
 _HEAD = 8192
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
@@ -111,7 +111,7 @@ class Notes:
         if not lot:
             return
         reason = f"Imported {counted(len(lot), 'note')} from {self.name}."
-        for tries_left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_MAX_ATTEMPTS)):
             try:
                 with self.history.change(Actor.IMPORT, reason, Origin(batch=self.batch)) as change:
                     for path, (data, before) in lot.items():
@@ -125,7 +125,7 @@ class Notes:
     def _queue(self, path: str, data: bytes, before: bytes | None) -> None:
         self._lot[path] = (data, before)
         self._size += len(data)
-        if len(self._lot) >= _MOST or self._size >= _MOST_BYTES:
+        if len(self._lot) >= _MAX_NOTES or self._size >= _MAX_BYTES:
             self.flush()
 
     def _entry(self, note: ImportedNote, body: str, key: str) -> str:

@@ -46,8 +46,8 @@ def _killed_after(root: Path, export: Path, calls: int) -> bool:
 def test_killed_at_fifty_points_and_gone_on_with_it_is_as_once(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("kbtui.importers.engine._MOST_SESSIONS", 5)
-    monkeypatch.setattr("kbtui.importers.notes._MOST", 5)
+    monkeypatch.setattr("kbtui.importers.engine._MAX_SESSIONS", 5)
+    monkeypatch.setattr("kbtui.importers.notes._MAX_NOTES", 5)
     monkeypatch.setattr(durable, "_SYNC_THREADS", 1)
     folder = tmp_path / "x"
     talks = [claude(f"c{n}", *(f"text {n} {m}" for m in range(n % 4 + 1))) for n in range(25)]

@@ -187,8 +187,8 @@ def _exports(folder: Path, count: int = 60) -> Path:
 def test_stopped_anywhere_and_gone_on_with_is_as_imported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.importers.engine._MOST_SESSIONS", 7)
-    monkeypatch.setattr("kbtui.importers.notes._MOST", 4)
+    monkeypatch.setattr("kbtui.importers.engine._MAX_SESSIONS", 7)
+    monkeypatch.setattr("kbtui.importers.notes._MAX_NOTES", 4)
     export = _exports(tmp_path / "x")
     with opened_base(tmp_path / "once") as kb:
         bring(kb, export)
@@ -226,7 +226,7 @@ def test_stopped_anywhere_and_gone_on_with_is_as_imported_once(
 def test_a_full_disk_stops_it_with_a_word_and_it_goes_on_later(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.importers.engine._MOST_SESSIONS", 10)
+    monkeypatch.setattr("kbtui.importers.engine._MAX_SESSIONS", 10)
     export = _exports(tmp_path / "x")
     real, room = durable.write_all, [25]
 

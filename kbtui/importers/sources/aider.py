@@ -22,7 +22,7 @@ _SIGNATURE = re.compile(rb"^# aider chat started at \d{4}-", re.MULTILINE)
 _PROMPT_COMMANDS = ("/ask", "/code", "/architect", "/help", "/context")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _HEAD = 4 << 10
-_LONGEST_LINE = 1 << 20
+_MAX_LINE = 1 << 20
 
 
 def _logs(opened: OpenedExport) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     run: _AiderRun | None = None
     empty = 0
     with opened.open(name) as stream:
-        while raw := stream.readline(_LONGEST_LINE):
+        while raw := stream.readline(_MAX_LINE):
             line = clean(raw.decode("utf-8", "replace")).rstrip("\r\n")
             if start := _START.match(line):
                 if run is not None:

@@ -32,7 +32,7 @@ _ROOT = b"<en-export>"
 _NOTE = re.compile(rb"<note\s*>")
 _CHUNK = 1 << 18
 _MAX_TEXT = 32 << 20
-_MOST_FILE = 100 << 20
+_MAX_FILE = 100 << 20
 _ILLEGAL = bytes(each for each in range(32) if each not in (9, 10, 13))
 _UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00<", b"<\x00")
 _FIELDS = frozenset(
@@ -282,8 +282,8 @@ class _File:
             self._data += binascii.a2b_base64(text)
         except (binascii.Error, ValueError):
             self.problem = "its base64 is broken"
-        if len(self._data) > _MOST_FILE:
-            self.problem = f"it is larger than {_MOST_FILE >> 20} MB"
+        if len(self._data) > _MAX_FILE:
+            self.problem = f"it is larger than {_MAX_FILE >> 20} MB"
         if self.problem:
             self._data.clear()
 

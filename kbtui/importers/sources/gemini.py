@@ -129,7 +129,7 @@ def _group(
     opened: OpenedExport, name: str, key: str, found: Sequence[_Activity], names: frozenset[str]
 ) -> Iterator[Item]:
     """Yield the conversation of a group of activities, and its attached files."""
-    # Newest first, also among equal times.
+    # Takeout lists the newest first; activities of equal time keep that order.
     acts = sorted(found, key=lambda each: each.time or _EPOCH)
     url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
     folder = PurePosixPath(name).parent

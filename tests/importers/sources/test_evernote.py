@@ -134,7 +134,7 @@ def test_a_cut_file_gives_what_stood_before(tmp_path: Path, read: Any) -> None:
 def test_a_broken_or_huge_file_is_left_and_the_note_stays(
     tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.importers.sources.evernote._MOST_FILE", 1000)
+    monkeypatch.setattr("kbtui.importers.sources.evernote._MAX_FILE", 1000)
     broken = "<resource><data encoding='base64'>abcde</data><mime>image/png</mime></resource>"
     inner = resource(b"x" * 3000, "huge.bin") + broken
     huge, cut, found = read(SOURCE, put(tmp_path, note("Trip", "text", inner)))

@@ -1,5 +1,5 @@
-"""Keeping workspaces in order: the check-up, the check of everything, purge, sync, migration.
+"""Maintenance of workspaces: doctor, integrity check, purge, sync, export and migration.
 
-`KnowledgeBase` opens this package and returns `Checking`, `Syncing` and the findings of `doctor`;
-`purge.Purging` works on the history alone; `migrate` brings older workspaces up to date at opening.
+`KnowledgeBase` uses this package and returns `Checking`, `Syncing` and the findings of `doctor`;
+`purge.Purging` needs only the history; `migrate` upgrades older workspaces when they are opened.
 """

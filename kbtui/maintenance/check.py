@@ -1,6 +1,6 @@
-"""The check: is everything whole that must not be lost, and does one thing fit the other?
+"""The integrity check of a workspace's data, and of the consistency between its parts.
 
-Unlike the doctor, which looks at installation and services, this reads everything.
+Unlike the doctor, which looks at the installation and services, this reads everything.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kbtui.memory.records.archive import LOST_KEY, Tombstones
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT, Scanner
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceProblem:
-    """Something that is wrong: where, what, and what to do about it.
+    """A problem: its area, a description, and what to do about it.
 
-    A link to nothing is no `damage` in somebody's own folder: there it is how a note is planned.
+    A broken link is no `damage` in a user's own folder, where it is a way to plan a note.
     """
 
     area: str
@@ -36,7 +36,7 @@ class WorkspaceProblem:
 
 @dataclass(eq=False)
 class Checking:
-    """Checks one workspace."""
+    """The integrity check of one workspace."""
 
     workspace: Workspace
     history: History
@@ -46,9 +46,9 @@ class Checking:
     tombstones: Tombstones
     audit: Callable[[], Audit]
 
-    def run(self, tell: Tell = lambda _: None) -> list[WorkspaceProblem]:
-        """Read everything; what is wrong, the worst first."""
-        checks: tuple[tuple[str, str, Callable[[Tell], Iterator[WorkspaceProblem]]], ...] = (
+    def run(self, report: Progress = lambda _: None) -> list[WorkspaceProblem]:
+        """Read everything and return the problems, worst first."""
+        checks: tuple[tuple[str, str, Callable[[Progress], Iterator[WorkspaceProblem]]], ...] = (
             ("history", "Reading the history", self._check_history),
             ("files", "Comparing files with the history", self._check_files),
             ("memory", "Accounting for messages", self._check_memory),
@@ -57,23 +57,23 @@ class Checking:
             ("links", "Following links", self._check_links),
         )
         found: list[WorkspaceProblem] = []
-        for area, doing, check in checks:
-            tell(doing)
+        for area, label, check in checks:
+            report(label)
             try:
-                found += check(tell)
+                found += check(report)
             except KbtuiError as error:
                 found.append(WorkspaceProblem(area, error.message, error.hint))
         return found
 
-    def _check_history(self, tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_history(self, report: Progress) -> Iterator[WorkspaceProblem]:
         hint = (
             "Your files are not affected. Bring .kbtui/history.git back from a backup, or sync a"
             " new workspace with another machine that is whole."
         )
-        for text in self.history.check(tell).problems:
+        for text in self.history.check(report).problems:
             yield WorkspaceProblem("history", text, hint)
 
-    def _check_files(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_files(self, _report: Progress) -> Iterator[WorkspaceProblem]:
         for diff in self.history.diff("HEAD") if self.history.head() else ():
             yield WorkspaceProblem(
                 "files",
@@ -96,7 +96,7 @@ class Checking:
                 file,
             )
 
-    def _check_memory(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_memory(self, _report: Progress) -> Iterator[WorkspaceProblem]:
         audit = self.audit()
         for account in audit.accounts:
             for first, last in account.unaccounted:
@@ -111,16 +111,16 @@ class Checking:
             yield WorkspaceProblem("memory", str(text), "See `kbtui audit`.")
         for line in self.tombstones.problems():
             if line.reason == LOST_KEY:
-                continue  # another machine's, which came with a sync
+                continue  # from another machine, received by a sync
             yield WorkspaceProblem("memory", str(line), "It has no effect; it can stay.", line.path)
 
-    def _check_inbox(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_inbox(self, _report: Progress) -> Iterator[WorkspaceProblem]:
         for path in self.inbox.problems():
             yield WorkspaceProblem(
                 "inbox", f"{path} can't be read.", "Look into it; then delete it.", path
             )
 
-    def _check_entries(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_entries(self, _report: Progress) -> Iterator[WorkspaceProblem]:
         self.library.refresh()
         for info in self.library.infos():
             if info.problem:
@@ -131,7 +131,7 @@ class Checking:
                     self.workspace.file(info.path),
                 )
 
-    def _check_links(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
+    def _check_links(self, _report: Progress) -> Iterator[WorkspaceProblem]:
         for info in self.library.infos():
             file = self.workspace.file(info.path)
             hint = f"Make it (kbtui new), or correct the link: kbtui edit {quote(info.slug)}"

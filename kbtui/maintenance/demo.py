@@ -1,8 +1,8 @@
-"""The example of ``kbtui init --demo``: a month in a small notebook, told through the real door.
+"""The example of ``kbtui init --demo``: a month in a small notebook, written by the real code.
 
-Everything in it came about as it does elsewhere: commits by the history, conversations in their
-logs, condensed in the archive, Dream over it, proposals in the inbox. So undo, *why*, the audit and
-the review work in it. Its texts are the same each time; its days are the last four weeks.
+Everything in it is made as usual: commits by the history, conversations in logs, condensed in the
+archive, a run of Dream, proposals in the inbox. So undo, *why*, the audit and the review work in
+it. Its texts are always the same; its dates are the last four weeks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kbtui.workspace.files import text_of
 from kbtui.workspace.opening import set_first_note
 
 MODEL = "example"
-"""The model of the story; none was asked."""
+"""The model name recorded in the story; none was called."""
 _DAYS = 28
 _START_HERE = "knowledge/topics/start-here.md"
 _KESTREL = "knowledge/projects/kestrel.md"
@@ -55,7 +55,7 @@ _STATUS = (
 
 
 class _DemoMessage(NamedTuple):
-    """A message, its answer, and the places that the answer cites: a file and a part of a line."""
+    """A message, its answer, and the answer's citations: a file and a part of a line."""
 
     message: str
     answer: str
@@ -63,29 +63,29 @@ class _DemoMessage(NamedTuple):
 
 
 class StoryClock:
-    """The time of the story: begins four weeks ago, and is set to each day in turn."""
+    """The clock of the story: starts four weeks ago, and is set to each day in turn."""
 
     def __init__(self) -> None:
         self.today = self._now = datetime.now().astimezone()
         self.go_to(_DAYS, 9, 0)
 
     def __call__(self) -> datetime:
-        """Tell the time; no two things happen at the same one."""
+        """Return the time, one second later on each call."""
         self._now += timedelta(seconds=1)
         return self._now
 
     def go_to(self, days_ago: int, hour: int, minute: int) -> None:
-        """Go on to a time of a day."""
+        """Set the clock to a time of a day."""
         day = (self.today - timedelta(days=days_ago)).date()
         self._now = datetime.combine(day, time(hour, minute)).astimezone()
 
     def wait(self, minutes: int) -> None:
-        """Let some time pass."""
+        """Advance the clock."""
         self._now += timedelta(minutes=minutes)
 
 
 def plant(services: Services, memory: Memory, clock: StoryClock) -> None:
-    """Tell the whole story in a workspace that has no entries."""
+    """Write the whole story into a workspace without entries."""
     _Story(services, memory, clock).tell()
 
 
@@ -110,7 +110,7 @@ class _Story:
         go, later = self._clock.go_to, {_LORA, _SOLAR, _SERIES, _BOOK}
         go(_DAYS, 9, 12)
         first = {path: text for path, text in self._texts.items() if path not in later}
-        first[_KESTREL] = _replaced(first[_KESTREL], _after(first[_KESTREL]), _OLD_STATUS)
+        first[_KESTREL] = _replaced(first[_KESTREL], _final_status(first[_KESTREL]), _OLD_STATUS)
         self._write(Actor.YOU, "the notebook of Kestrel", first)
         go(27, 19, 5)
         self._remember("I build Kestrel, a weather station, with Mira and Jonas.")
@@ -118,16 +118,18 @@ class _Story:
         brought = {path: self._texts[path] for path in (_BOOK, _SERIES)}
         self._write(Actor.IMPORT, "Brought from an older notebook.", brought)
         go(23, 20, 4)
-        with self._talk("Which spreading factor") as session:
-            self._say(session, "t01", _RADIO)
-            self._from_talk(session, {_LORA: self._texts[_LORA]}, "asked to keep the settings")
+        with self._create_session("Which spreading factor") as session:
+            self._add_exchange(session, "t01", _RADIO)
+            self._write_from_session(
+                session, {_LORA: self._texts[_LORA]}, "asked to keep the settings"
+            )
 
     def _second_week(self) -> None:
         go = self._clock.go_to
         go(19, 21, 15)
-        with self._talk("Power for the mast") as session:
-            self._say(session, "t02", _POWER)
-            self._from_talk(session, {_SOLAR: self._texts[_SOLAR]}, "decided: solar power")
+        with self._create_session("Power for the mast") as session:
+            self._add_exchange(session, "t02", _POWER)
+            self._write_from_session(session, {_SOLAR: self._texts[_SOLAR]}, "decided: solar power")
         go(18, 7, 50)
         self._remember("Answers are to be short, with their source.")
         go(17, 10, 31)
@@ -150,20 +152,22 @@ class _Story:
             "- The gate's key is with the allotment's keeper on Saturdays until one o'clock.",
         )
         go(8, 20, 30)
-        with self._talk("Why SQLite") as session:
+        with self._create_session("Why SQLite") as session:
             for number, said in enumerate(_QUESTIONS, 3):
-                self._say(session, f"t{number:02}", said)
+                self._add_exchange(session, f"t{number:02}", said)
             self._condense(session)
 
     def _last_week(self) -> None:
         go = self._clock.go_to
         go(6, 20, 10)
-        with self._talk("The winter meeting") as session:
-            self._say(session, "t05", _MEETING)
+        with self._create_session("The winter meeting") as session:
+            self._add_exchange(session, "t05", _MEETING)
             memory = text_of(self._services.library.read(MEMORY))
-            self._from_talk(session, {MEMORY: f"{memory}{_MET}\n"}, "asked to remember it")
+            self._write_from_session(
+                session, {MEMORY: f"{memory}{_MEETING_NOTE}\n"}, "asked to remember it"
+            )
         go(5, 3, 10)
-        asyncio.run(self._memory.dream.run(model=_Storyteller(_DREAMT)))
+        asyncio.run(self._memory.dream.run(model=_ScriptedModel(_DREAM_EDITS)))
         go(3, 11, 26)
         self._propose()
         go(1, 18, 55)
@@ -173,7 +177,7 @@ class _Story:
             "A missing value is not zero, and not the one before it either.",
         )
 
-    # How it is told
+    # Steps
 
     def _write(
         self, actor: Actor, reason: str, texts: Mapping[str, str], origin: Origin | None = None
@@ -189,11 +193,11 @@ class _Story:
     def _remember(self, line: str) -> None:
         self._memory.remembering.remember(line, Origin())
 
-    def _talk(self, title: str) -> Session:
+    def _create_session(self, title: str) -> Session:
         return self._services.sessions.create("tui", title=title)
 
-    def _from_talk(self, session: Session, texts: Mapping[str, str], reason: str) -> None:
-        """Write what came of a conversation, and condense it when it has been quiet for a while."""
+    def _write_from_session(self, session: Session, texts: Mapping[str, str], reason: str) -> None:
+        """Write the result of a conversation, and condense it after a pause."""
         last = session.messages[-1]
         origin = Origin(session=session.id, messages=(1, last.id), turn=last.turn, model=MODEL)
         self._write(Actor.AGENT, reason, texts, origin)
@@ -212,8 +216,8 @@ class _Story:
                 timestamp=messages[-1].time,
             )
 
-    def _say(self, session: Session, turn: str, said: _DemoMessage) -> None:
-        """Say something and have it answered, with the lines that say so where there are some."""
+    def _add_exchange(self, session: Session, turn: str, said: _DemoMessage) -> None:
+        """Append a message and its answer, with citations if any."""
         places = enumerate(said.cited, 1)
         cited = [self._cited(number, path, part) for number, (path, part) in places]
         session.append("user", said.message, turn=turn)
@@ -228,7 +232,7 @@ class _Story:
         return {"n": number, "path": path, "lines": [at, at], "title": entry.title}
 
     def _propose(self) -> None:
-        """Let a program suggest what a person decides on."""
+        """Add a proposal by another program to the inbox."""
         old = "- A battery that survives two weeks of fog."
         new = "- A battery that survives sixteen days of fog, as measured."
         text = self._services.library.get(_KESTREL).text
@@ -241,14 +245,14 @@ class _Story:
 
 
 def _replaced(text: str, old: str, new: str) -> str:
-    """A text with a passage replaced that it must have."""
+    """Replace a passage, which must be in the text."""
     if old not in text:
         raise ValueError(old)
     return text.replace(old, new, 1)
 
 
-def _after(kestrel: str) -> str:
-    """What the project's status says of the mast when the month is over."""
+def _final_status(kestrel: str) -> str:
+    """Return the project's status on the mast at the end of the month."""
     begin = kestrel.index("The mast is set")
     return kestrel[begin : kestrel.index("\n\n## People")]
 
@@ -270,7 +274,7 @@ _MEETING = _DemoMessage(
     "about the mast. Remember that.",
     "I'll remember it in every conversation.",
 )
-_MET = (
+_MEETING_NOTE = (
     "- The allotment association meets on the first Saturday in December; I bring the poster "
     "about the mast."
 )
@@ -287,7 +291,7 @@ _QUESTIONS = (
         ((_SERIES, "After 90 days only hourly means"),),
     ),
 )
-_DREAMT: tuple[dict[str, str], ...] = (
+_DREAM_EDITS: tuple[dict[str, str], ...] = (
     {
         "do": "add_line",
         "path": "people/mira-okafor",
@@ -304,8 +308,8 @@ _DREAMT: tuple[dict[str, str], ...] = (
 
 
 @dataclass
-class _Storyteller:
-    """A model that gives the edits of the story, whatever it is asked."""
+class _ScriptedModel:
+    """A model that always returns the edits of the story."""
 
     edits: Sequence[Mapping[str, str]]
     name: str = MODEL

@@ -1,7 +1,7 @@
-"""The check-up: what is installed, reachable, indexed, and out of order.
+"""The doctor: checks of what is installed, reachable and indexed.
 
-Every check is a function that yields findings; one that fails is a finding too, so that the
-check-up itself always comes to its end.
+Every check is a function that yields findings; one that fails becomes a finding too, so that the
+doctor always finishes.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LARGER, LEFT_OUT, describe_large
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
-_SHOWN = 20
-_BY_WORDS = "searching by words alone"
+_MAX_LISTED = 20
+_LEXICAL_ONLY = "searching by words alone"
 _DOCUMENTS_SECONDS = 20.0
-_UNREAD = "What can't be read can't be found by what it says."
-_ENGLISH = (
+_UNREAD_HINT = "What can't be read can't be found by what it says."
+_ENGLISH_HINT = (
     "It was made for English: other languages are found by their words, and hardly by meaning. "
     "models.embed.model names another, a sentence-transformers folder or litellm:NAME."
 )
-_SETUP = "`kbtui setup` fetches one that fits this machine, and tries it."
+_SETUP_HINT = "`kbtui setup` fetches one that fits this machine, and tries it."
 _LOW_SPACE = 200 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One line of the check-up; `ok` is None for what is neither right nor wrong."""
+    """One line of the doctor's report; `ok` is None if it is just information."""
 
     area: str
     ok: bool | None
@@ -62,7 +62,7 @@ def examine(
     left_out: Mapping[str, str],
     too_large: Mapping[str, str],
 ) -> list[DoctorFinding]:
-    """Run every check on an open workspace; what isn't in its history, and why, is given."""
+    """Run every check on an open workspace; `left_out` and `too_large` aren't in its history."""
     checks = (
         ("installed", examine_machine()),
         ("workspace", _workspace(workspace)),
@@ -152,26 +152,26 @@ def _entries(
     broken = [info for info in infos if info.problem]
     yield DoctorFinding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
     if texts := library.texts():
-        named = ", ".join(clean_line(workspace.file(path)) for path in list(texts)[:_SHOWN])
+        named = ", ".join(clean_line(workspace.file(path)) for path in list(texts)[:_MAX_LISTED])
         yield DoctorFinding("entries", ok=None, text=f"no notes, as they don't end in .md: {named}")
-    for path, why in list(left_out.items())[:_SHOWN]:
+    for path, why in list(left_out.items())[:_MAX_LISTED]:
         text = f"{path} is left out of the history: {why}"
         yield DoctorFinding("entries", ok=False, text=text, hint=LEFT_OUT)
-    if len(left_out) > _SHOWN:
-        more = f"and {len(left_out) - _SHOWN} more; `kbtui check` names them all"
+    if len(left_out) > _MAX_LISTED:
+        more = f"and {len(left_out) - _MAX_LISTED} more; `kbtui check` names them all"
         yield DoctorFinding("entries", ok=False, text=more)
     if too_large:
         text = describe_large(workspace, too_large)
         yield DoctorFinding("entries", ok=None, text=text, hint=LARGER)
-    for info in broken[:_SHOWN]:
+    for info in broken[:_MAX_LISTED]:
         yield DoctorFinding(
             "entries",
             ok=False,
             text=f"{info.path}: {info.problem}",
             hint="Correct it in your editor.",
         )
-    if len(broken) > _SHOWN:
-        more = f"and {len(broken) - _SHOWN} more that can't be read as entries"
+    if len(broken) > _MAX_LISTED:
+        more = f"and {len(broken) - _MAX_LISTED} more that can't be read as entries"
         yield DoctorFinding("entries", ok=False, text=more)
 
 
@@ -201,11 +201,13 @@ def _search(
         ok=True,
         text=f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')} indexed",
     )
-    for path, why in report.skipped[:_SHOWN]:
-        yield DoctorFinding("search", ok=None, text=f"{workspace.file(path)}: {why}", hint=_UNREAD)
-    if len(report.skipped) > _SHOWN:
+    for path, why in report.skipped[:_MAX_LISTED]:
         yield DoctorFinding(
-            "search", ok=None, text=f"and {len(report.skipped) - _SHOWN} more files"
+            "search", ok=None, text=f"{workspace.file(path)}: {why}", hint=_UNREAD_HINT
+        )
+    if len(report.skipped) > _MAX_LISTED:
+        yield DoctorFinding(
+            "search", ok=None, text=f"and {len(report.skipped) - _MAX_LISTED} more files"
         )
     if not settings.search.semantic:
         yield DoctorFinding("search", ok=None, text="search by meaning is switched off")
@@ -215,25 +217,25 @@ def _search(
         yield _unprepared(model)
         return
     if not status.model:
-        search.load_model()  # nobody has searched by meaning yet: see whether it works
+        search.load_model()  # not used yet: see whether it works
         status = search.status()
     if status.state == "lexical-only":
-        yield DoctorFinding("search", ok=False, text=_BY_WORDS, hint=status.message)
+        yield DoctorFinding("search", ok=False, text=_LEXICAL_ONLY, hint=status.message)
         return
     text = f"{counted(status.embedded, 'passage')} embedded by {status.model}"
     if status.left:
         why = model.why or "They are embedded in the background."
         yield DoctorFinding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
         return
-    hint = _ENGLISH if status.model == BUNDLED_EMBEDDING_MODEL else ""
+    hint = _ENGLISH_HINT if status.model == BUNDLED_EMBEDDING_MODEL else ""
     yield DoctorFinding("search", ok=True, text=text, hint=status.message or hint)
 
 
 def _unprepared(model: Preparation) -> DoctorFinding:
-    """How far an embedding model is that can't be used yet."""
+    """Return the state of an embedding model that isn't ready yet."""
     if model.state == "failed":
         return DoctorFinding(
-            "search", ok=False, text=_BY_WORDS, hint=f"{model.why} {model.hint}".strip()
+            "search", ok=False, text=_LEXICAL_ONLY, hint=f"{model.why} {model.hint}".strip()
         )
     if model.state == "preparing":
         text, hint = "the embedding model is being prepared", "Searching by words meanwhile."
@@ -253,10 +255,12 @@ def _models(models: ModelRegistry) -> Iterator[DoctorFinding]:
         hint=status.reason,
     )
     if not found and models.ollama() is not None:
-        yield DoctorFinding("models", ok=None, text="Ollama answers and has no model", hint=_SETUP)
-    for each in found[:_SHOWN]:
-        yield DoctorFinding("models", ok=None, text=f"{each.name}, {each.about}")
-    if len(found) > _SHOWN:
         yield DoctorFinding(
-            "models", ok=None, text=f"and {len(found) - _SHOWN} more that can be used"
+            "models", ok=None, text="Ollama answers and has no model", hint=_SETUP_HINT
+        )
+    for each in found[:_MAX_LISTED]:
+        yield DoctorFinding("models", ok=None, text=f"{each.name}, {each.about}")
+    if len(found) > _MAX_LISTED:
+        yield DoctorFinding(
+            "models", ok=None, text=f"and {len(found) - _MAX_LISTED} more that can be used"
         )

@@ -1,7 +1,7 @@
-"""A workspace on its way out: which files leave, and in which form; nothing here changes it.
+"""Export of a workspace: which files, and in which form; the workspace isn't changed.
 
-Private entries stay unless they are asked for, and with them the files that only they show, and
-the machines' records, which may quote them.
+Private entries are excluded unless requested, and with them attachments that only they mention and
+the memory's records, which may quote them.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, Workspace
 from kbtui.workspace.scan import Scanner, attachments_in
 
-_SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
+_FORMAT_FILE = f"{MACHINE}/format"  # which marks a folder of notes in place
 CONVERSATIONS = "sessions/"
-_FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
+_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files that leave, as workspace paths; `kept_back` is how many private ones don't.
+    """The files to export, as workspace paths; `kept_back` is the number of private ones excluded.
 
-    What can't be read is `left_out`: path and reason.
+    `left_out` has unreadable files with the reason.
     """
 
     workspace: Workspace
@@ -53,13 +53,13 @@ class Tree:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes | None:
-        """Read one, an index as if there were no private entries where those are kept back."""
+        """Read a file; an index without private entries if those are kept back."""
         pieces = self.pieces(path)
         return None if pieces is None else b"".join(pieces)
 
     def pieces(self, path: str) -> Iterator[bytes] | None:
-        """Read one as `read` does, a large one piece by piece."""
-        if path == _SIGN:
+        """Read a file in pieces; None if unreadable, which is added to `left_out`."""
+        if path == _FORMAT_FILE:
             with storage_errors(f"Can't read {path}"):
                 return iter([(self.workspace.root / path).read_bytes()])
         rest = files.read_pieces(self.workspace, path)
@@ -74,26 +74,26 @@ class Tree:
         return chain([first], rest)
 
     def name(self, path: str) -> str:
-        """The name that it leaves under: that of its file."""
+        """Return the exported name of a path."""
         return self.workspace.file(path)
 
 
 def tree_of(workspace: Workspace, library: Library, sessions: SessionStore, view: View) -> Tree:
-    """See which files leave: notes, memory, how-tos, documents, what lies beside, conversations.
+    """Return the files to export: notes, memory, skills, documents, attachments, conversations.
 
-    They are those that `view` doesn't hide.
+    Files hidden by `view` are excluded.
     """
     scanner = Scanner(workspace)
     found = {*scanner.scan()}
     left_out = scanner.left_out()
     for path in {*attachments_in(workspace)} - found:
-        if why := _trouble(workspace, path):
+        if why := _why_not_exportable(workspace, path):
             left_out.setdefault(clean_line(path.encode("utf-8", "replace").decode()), why)
         else:
             found.add(path)
     left_out = {path: why for path, why in left_out.items() if path not in found}
     if workspace.in_place:
-        found.add(_SIGN)
+        found.add(_FORMAT_FILE)
     logs = {f"{CONVERSATIONS}{info.id}.jsonl" for info in sessions.list()}
     left_out |= sessions.unreadable
     hidden = {path for path in found if view.hides(path)}
@@ -101,14 +101,14 @@ def tree_of(workspace: Workspace, library: Library, sessions: SessionStore, view
     if not hidden:
         paths = tuple(sorted(found | logs - hidden_logs))
         return Tree(workspace, library, paths, len(hidden_logs), left_out)
-    hidden |= _shown_by_hidden_alone(workspace, found, hidden)
+    hidden |= _only_in_hidden_notes(workspace, found, hidden)
     records = {path for path in found - hidden if _is_record(path)}
     paths = tuple(sorted((found - hidden - records) | (logs - hidden_logs)))
     return Tree(workspace, library, paths, len(hidden | hidden_logs), left_out)
 
 
 def changed_since(tree: Tree, history: History, moment: datetime) -> Tree:
-    """What of a tree is new or otherwise than before a moment: by the history, else by its date."""
+    """Return the part of a tree that changed since a time, by history or modification time."""
     last = next(history.log(until=moment - timedelta(seconds=1), limit=1), None)
     before = history.tree(last.id) if last else {}
     now = history.tree("HEAD") if history.head() else {}
@@ -116,14 +116,14 @@ def changed_since(tree: Tree, history: History, moment: datetime) -> Tree:
     def is_new(path: str) -> bool:
         if path in now:
             return now[path] != before.get(path)
-        status = None if path == _SIGN else files.file_status(tree.workspace, path)
+        status = None if path == _FORMAT_FILE else files.file_status(tree.workspace, path)
         return status is not None and status.st_mtime >= moment.timestamp()
 
     return replace(tree, paths=tuple(filter(is_new, tree.paths)))
 
 
-def _trouble(workspace: Workspace, path: str) -> str:
-    """Say why a file can't leave; nothing where it can."""
+def _why_not_exportable(workspace: Workspace, path: str) -> str:
+    """Return why a file can't be exported; empty if it can."""
     try:
         is_file = files.exists(workspace, path)
     except UnsafePathError as error:
@@ -136,9 +136,9 @@ def _is_record(path: str) -> bool:
     return name != path and (not name.endswith(".md") or name.startswith("HISTORY"))
 
 
-def _shown_by_hidden_alone(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
-    """The pictures and papers that hidden notes name, and no other does."""
-    said: dict[bool, list[str]] = {True: [], False: []}
+def _only_in_hidden_notes(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
+    """Return the attachments that only hidden notes mention."""
+    texts: dict[bool, list[str]] = {True: [], False: []}
     for path in found:
         if path.endswith(".md"):
             try:
@@ -147,20 +147,22 @@ def _shown_by_hidden_alone(workspace: Workspace, found: set[str], hidden: set[st
                 if path in hidden:
                     return {each for each in found - hidden if not each.endswith(".md")}
                 continue
-            said[path in hidden].append(text)
-    secret, shown = ("\n".join(said[is_hidden]) for is_hidden in (True, False))
+            texts[path in hidden].append(text)
+    secret, shown = ("\n".join(texts[is_hidden]) for is_hidden in (True, False))
     names = {path: path.rpartition("/")[2] for path in found - hidden if not path.endswith(".md")}
     return {
-        path for path, name in names.items() if _names(secret, name) and not _names(shown, name)
+        path
+        for path, name in names.items()
+        if _mentions(secret, name) and not _mentions(shown, name)
     }
 
 
-def _names(text: str, name: str) -> bool:
+def _mentions(text: str, name: str) -> bool:
     return name in text or quote(name) in text
 
 
 def session_markdown(session: str, title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
-    """The lines of a conversation as Markdown, without what the tools said; `session` is its id."""
+    """Yield the Markdown of a conversation without tool results; `session` is its id."""
     yield f"# {clean_line(title)}\n"
     for message in messages:
         if message.is_said:
@@ -179,7 +181,7 @@ def _sources(message: SessionMessage) -> Iterator[str]:
 
 
 def message_shape(message: SessionMessage) -> dict[str, Any]:
-    """A message as JSON has it."""
+    """Return a message as JSON data."""
     return {
         "id": message.id,
         "time": message.time.isoformat(),
@@ -190,7 +192,7 @@ def message_shape(message: SessionMessage) -> dict[str, Any]:
 
 
 def file_shape(name: str, data: bytes) -> dict[str, Any]:
-    """A file that is no entry, as JSON has it: ``text``, or ``base64`` where it is none."""
+    """Return a file as JSON data, with ``text``, or ``base64`` if it isn't UTF-8."""
     try:
         return {"path": name, "text": data.decode()}
     except UnicodeDecodeError:
@@ -198,7 +200,7 @@ def file_shape(name: str, data: bytes) -> dict[str, Any]:
 
 
 def markdown_of(name: str, data: bytes) -> str:
-    """A note's part of one Markdown file: its place, its properties, its text."""
+    """Return a note's part of a single Markdown file: its path, properties and text."""
     parts = frontmatter.split(data)
     head = clean(parts.head.decode("utf-8", "replace")).strip()
     body = clean(parts.body.decode("utf-8", "replace")).strip()
@@ -214,21 +216,21 @@ def _write_file(tree: Tree, path: str, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("wb") as stream:
         stream.writelines(pieces)
-    status = None if path == _SIGN else files.file_status(tree.workspace, path)
+    status = None if path == _FORMAT_FILE else files.file_status(tree.workspace, path)
     if status:
         os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
 
 
 def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
-    """Write the files below a folder, which is there whole or not at all.
+    """Write the files to a new folder, atomically; an existing one is overwritten file by file.
 
     Raises:
-        UsageError: Something is there already, or it lies in the workspace.
-        StorageError: There is no room.
+        UsageError: The target exists, or is inside the workspace.
+        StorageError: The disk is full, or the file system refused.
     """
-    is_there = target.exists() and (not target.is_dir() or any(target.iterdir()))
-    if is_there and not (overwrite and target.is_dir()):
-        raise _there(target)
+    exists = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    if exists and not (overwrite and target.is_dir()):
+        raise _exists_error(target)
     if target.resolve().is_relative_to(tree.workspace.root):
         raise UsageError(f"{target} lies in the workspace itself.", "Name a place outside of it.")
     with storage_errors(f"Can't write {target}"):
@@ -238,7 +240,7 @@ def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
             for path in tree.paths:
                 _write_file(tree, path, part / tree.name(path))
             part.chmod(0o755)
-            if is_there:
+            if exists:
                 shutil.copytree(part, target, dirs_exist_ok=True)
             else:
                 part.replace(target)
@@ -247,13 +249,13 @@ def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
 
 
 def write_zip(tree: Tree, stream: IO[bytes]) -> None:
-    """Write the files as a zip; the same tree gives the same bytes."""
+    """Write the files as a zip, reproducibly."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in tree.paths:
             pieces = tree.pieces(path)
             if pieces is None:
                 continue
-            info = zipfile.ZipInfo(tree.name(path), _FIRST_TIME)
+            info = zipfile.ZipInfo(tree.name(path), _ZIP_EPOCH)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             with packed.open(info, "w", force_zip64=True) as member:
                 for piece in pieces:
@@ -262,14 +264,14 @@ def write_zip(tree: Tree, stream: IO[bytes]) -> None:
 
 @contextmanager
 def new_file(target: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
-    """A file to be written, which is there once it is whole.
+    """Open a file for writing that appears atomically on success.
 
     Raises:
-        UsageError: Something is there already.
-        StorageError: There is no room.
+        UsageError: The target exists.
+        StorageError: The disk is full, or the file system refused.
     """
     if target.is_dir() or (target.exists() and not overwrite):
-        raise _there(target)
+        raise _exists_error(target)
     with storage_errors(f"Can't write {target}"):
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -282,7 +284,7 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
             part.unlink(missing_ok=True)
 
 
-def _there(target: Path) -> UsageError:
+def _exists_error(target: Path) -> UsageError:
     return UsageError(
         f"{target} is there already.", "Name another place, or say --overwrite to write over it."
     )

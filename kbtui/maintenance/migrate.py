@@ -1,4 +1,4 @@
-"""Bring older workspaces up to date when they are opened: done once, and cheap to skip."""
+"""Migration of older workspaces when they are opened: done once, and cheap to skip."""
 
 from __future__ import annotations
 
@@ -36,27 +36,29 @@ from kbtui.workspace.scan import notes_in
 
 log = logging.getLogger(__name__)
 _OLD_INDEX = f"{MACHINE}/index.old"
-_OURS = re.compile(r"(?:MEMORY|HISTORY|SKILL|\d{4}-\d{2}-\d{2})\.md")
-_LINE = re.compile(
+_KBTUI_NOTES = re.compile(r"(?:MEMORY|HISTORY|SKILL|\d{4}-\d{2}-\d{2})\.md")
+_INDEX_LINE = re.compile(
     r"[-*][ \t]+(?:\[\[(?P<link>[^\]|\n]+)(?:\|[^\]\n]*)?\]\]|\[[^\]\n]*\]\((?P<file>[^)\n]+)\)"
     r"|[*`]*(?P<name>[\w./ -]+?)[*`]*)[ \t]*(?::|—|–|[ \t]-)[ \t]+(?P<text>\S.*)"  # noqa: RUF001
 )
 
 
 def could_be_in_place(workspace: Workspace) -> bool:
-    """True if an older kbtui was begun beside somebody's notes, of which it sees none."""
-    if workspace.in_place or any(_own_files(workspace.knowledge)):
+    """Return whether an older kbtui set up a workspace beside notes that it doesn't see."""
+    if workspace.in_place or any(_user_files(workspace.knowledge)):
         return False
     if (workspace.root / TAKEN_OVER).is_file():
-        return False  # what nanobot has at the top is no note
-    ours = {*RECORDED_FOLDERS, "docs", "sessions", *BOOTSTRAP_FILES}
+        return False  # nanobot's files at the top level aren't notes
+    kbtui_names = {*RECORDED_FOLDERS, "docs", "sessions", *BOOTSTRAP_FILES}
     notes = notes_in(Layout(workspace.root, in_place=True))
-    return any(note.relative_to(workspace.root).parts[0] not in ours for note in notes)
+    return any(note.relative_to(workspace.root).parts[0] not in kbtui_names for note in notes)
 
 
-def _refuse_files_of_owner(workspace: Workspace, folders: Iterable[Path]) -> None:
-    others = (f for folder in folders for f in folder.rglob("*.md") if not _OURS.fullmatch(f.name))
-    if kept := next(chain(_own_files(workspace.knowledge), others), None):
+def _check_no_user_files(workspace: Workspace, folders: Iterable[Path]) -> None:
+    others = (
+        f for folder in folders for f in folder.rglob("*.md") if not _KBTUI_NOTES.fullmatch(f.name)
+    )
+    if kept := next(chain(_user_files(workspace.knowledge), others), None):
         raise UsageError(
             f"{kept.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
             "Move it to where you want it, and try again.",
@@ -70,19 +72,19 @@ def _remove_empty_folders(top: Path) -> None:
 
 
 def move_in_place(workspace: Workspace) -> Workspace:
-    """Let the notes beside an empty ``knowledge/`` be the entries, as they lie.
+    """Make the notes beside an empty ``knowledge/`` the entries, in place.
 
-    What is kbtui's own goes into ``.kbtui``; what the owner put into its folders stays.
+    kbtui's own folders move into ``.kbtui``.
 
     Raises:
-        UsageError: ``knowledge/`` holds something.
+        UsageError: ``knowledge/`` or another folder of kbtui's contains the user's own files.
         WorkspaceBusyError: Somebody else is writing.
-        StorageError: The file system refused; the next attempt goes on.
+        StorageError: The file system refused; the next attempt continues.
     """
     if workspace.in_place:
         return workspace
     folders = [workspace.place(name) for name in ("memory", "skills", "sessions")]
-    _refuse_files_of_owner(workspace, folders)
+    _check_no_user_files(workspace, folders)
     moved = replace(workspace, in_place=True)
     with WorkspaceLock(workspace).hold(), storage_errors("Can't move the workspace"):
         for old in folders:
@@ -98,8 +100,8 @@ def move_in_place(workspace: Workspace) -> Workspace:
     return moved
 
 
-def _own_files(folder: Path) -> Iterator[Path]:
-    """The files below a folder of ours that kbtui didn't generate."""
+def _user_files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder of kbtui's that it didn't generate."""
     for file in folder.rglob("*"):
         if file.is_dir() and not file.is_symlink():
             continue
@@ -109,7 +111,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
 
 
 def keep_old_index(workspace: Workspace) -> None:
-    """Put aside an INDEX.md whose lines somebody wrote, before it is made again; once."""
+    """Back up an INDEX.md from before kbtui generated it, once, before it is regenerated."""
     if workspace.in_place:
         return
     try:
@@ -123,11 +125,11 @@ def keep_old_index(workspace: Workspace) -> None:
 
 
 def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = False) -> list[str]:
-    """Convert old sessions, take in what is old of archive, index and inbox, install the skills.
+    """Migrate old sessions, archive, index and inbox, and install the skills.
 
-    What can't be done now, for instance because somebody else is writing, is tried again the next
-    time. At the first opening of a workspace of nanobot (`is_new`: there was no history before) a
-    report is written of what was taken over. Gives what a person should know, one sentence each.
+    Steps that fail, for instance because somebody else is writing, are retried at the next opening.
+    The first opening of a nanobot workspace (`is_new`: without history) writes a report of the
+    migration. Returns notices for the user, one sentence each.
     """
     notices: list[str] = []
     takes_over = is_new or (workspace.root / TAKING_OVER).is_file()
@@ -136,21 +138,21 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
 
         takes_over = nanobot_workspace.begin(workspace, is_new=is_new)
         if takes_over:
-            notices += _tried(nanobot_workspace.copy_scattered_files, workspace, history)
-    for step in (_convert_sessions, _migrate_archive, _take_summaries, _take_inbox):
-        notices += _tried(step, workspace, history)
+            notices += _attempt(nanobot_workspace.copy_scattered_files, workspace, history)
+    for step in (_convert_sessions, _migrate_archive, _import_summaries, _import_inbox):
+        notices += _attempt(step, workspace, history)
     if takes_over:
         done = partial(nanobot_workspace.finish, notes=tuple(notices))
-        notices += _tried(done, workspace, history)
+        notices += _attempt(done, workspace, history)
     if could_be_in_place(workspace):
         notices.append(
             "The notes beside knowledge/ aren't part of this workspace. To take them where they"
             f" lie: `kbtui init --in-place {shlex.quote(str(workspace.root))}`."
         )
-    return notices + _tried(_install_skills, workspace, history)
+    return notices + _attempt(_install_skills, workspace, history)
 
 
-def _tried(
+def _attempt(
     step: Callable[[Workspace, History], list[str]], workspace: Workspace, history: History
 ) -> list[str]:
     try:
@@ -180,7 +182,7 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
         return []
     archive = memory / "history.jsonl"
     if archive.is_file() and b'"origin"' in archive.read_bytes():
-        return []  # both are ours
+        return []  # both were written by kbtui
     from kbtui.memory.records.archive import Archive
 
     count = Archive(workspace, history).migrate()
@@ -190,8 +192,8 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
     return [f"HISTORY.md is now an archive of {archived}; a copy is in HISTORY.md.bak."]
 
 
-def _take_summaries(workspace: Workspace, history: History) -> list[str]:
-    """Make the lines of an old INDEX.md summaries of their entries, which nothing else says."""
+def _import_summaries(workspace: Workspace, history: History) -> list[str]:
+    """Turn the lines of an old INDEX.md into summaries of entries that have none."""
     kept = workspace.root / _OLD_INDEX
     if not kept.is_file():
         return []
@@ -199,7 +201,7 @@ def _take_summaries(workspace: Workspace, history: History) -> list[str]:
     count = 0
     with history.change(Actor.IMPORT, "The lines of the old INDEX.md are kept.") as change:
         paths = _paths_by_name(workspace)
-        for found in filter(None, map(_LINE.match, map(str.strip, text.splitlines()))):
+        for found in filter(None, map(_INDEX_LINE.match, map(str.strip, text.splitlines()))):
             name = (found["link"] or found["file"] or found["name"]).strip()
             path = paths.get(name.removesuffix(".md").removeprefix("knowledge/").casefold())
             data = change.read(path) if path else None
@@ -208,15 +210,15 @@ def _take_summaries(workspace: Workspace, history: History) -> list[str]:
             new = _with_summary(data, clean_line(found["text"]))
             if new != data:
                 change.write(path, new, expecting=files.blob_id(data))
-                change.repairs.add(path)  # it says nothing new: its date stays
+                change.repairs.add(path)  # nothing new: keep its date
                 count += 1
     kept.unlink(missing_ok=True)
     lines = counted(count, "line")
     return [f"{lines} of the old INDEX.md are summaries of entries now."] if count else []
 
 
-def _take_inbox(workspace: Workspace, history: History) -> list[str]:
-    """Let the history keep what waited in an older version's files; the inbox says what is left."""
+def _import_inbox(workspace: Workspace, history: History) -> list[str]:
+    """Move the proposals from an older version's files into the history."""
     if any((workspace.machine / "inbox").glob("[!.]*.json")):
         from kbtui.memory.background.service import Inbox
 
@@ -225,20 +227,20 @@ def _take_inbox(workspace: Workspace, history: History) -> list[str]:
 
 
 def _paths_by_name(workspace: Workspace) -> dict[str, str]:
-    """Entries by slug and by category/slug; a slug that several have stands for none."""
+    """Return entry paths by category/slug, and by slug where it is unique."""
     found: dict[str, str] = {}
-    twice: set[str] = set()
+    ambiguous: set[str] = set()
     for file in workspace.knowledge.rglob("*.md"):
         name = file.relative_to(workspace.knowledge).with_suffix("").as_posix().casefold()
         slug = name.rpartition("/")[2]
-        twice |= {slug} if slug in found else set()
+        ambiguous |= {slug} if slug in found else set()
         path = f"knowledge/{file.relative_to(workspace.knowledge).as_posix()}"
         found |= {slug: path, name: path}
-    return {name: path for name, path in found.items() if name not in twice}
+    return {name: path for name, path in found.items() if name not in ambiguous}
 
 
 def _with_summary(data: bytes, text: str) -> bytes:
-    """An entry with a summary, unless it has one or its first sentence says so already."""
+    """Add a summary to an entry, unless it has one or its first sentence is the same."""
     matter = frontmatter.parse(data)
     body = frontmatter.split(data).body.decode("utf-8", "replace")
     if matter.problem or matter.values.get("summary") or summary_of(body) == text:

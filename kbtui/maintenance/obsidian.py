@@ -1,7 +1,7 @@
-"""A workspace on its way to Obsidian, which knows notes by their files' names alone.
+"""Export for Obsidian, which finds notes only by their file names.
 
-A link by title, alias or Dendron's rule gets the note's name, and shows what it showed; a
-conversation becomes a note. All else leaves as it is.
+Links by title, alias or Dendron's syntax get the note's file name and keep their displayed text;
+conversations become notes. Everything else is exported unchanged.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from kbtui.sessions.store import SessionStore
 from kbtui.text import clean_line
 
 _FOLDER = "Conversations"
-_REFUSED = re.compile(r"[\x00-\x1f\\/:*?\"<>|#^\[\]]+")
-_LONGEST = 80
-_MOST_BYTES = 200  # most file systems take 255 for a name, with its day and number
+_FORBIDDEN = re.compile(r"[\x00-\x1f\\/:*?\"<>|#^\[\]]+")
+_MAX_TITLE = 80
+_MAX_TITLE_BYTES = 200  # most file systems allow 255 per name, which includes day and number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObsidianTree(Tree):
-    """The same files; `talks` are the names that conversations leave under, by path."""
+    """The tree for Obsidian; `conversation_names` are the exported names of conversations."""
 
     reader: Reader
     sessions: SessionStore
-    talks: Mapping[str, str]
+    conversation_names: Mapping[str, str]
 
     def name(self, path: str) -> str:
-        """The name that it leaves under."""
-        return self.talks.get(path) or Tree.name(self, path)
+        """Return the exported name of a path."""
+        return self.conversation_names.get(path) or Tree.name(self, path)
 
     def pieces(self, path: str) -> Iterator[bytes] | None:
-        """Read one as it leaves."""
-        if path in self.talks:
-            return self._talk(path)
+        """Read a file as exported, in pieces."""
+        if path in self.conversation_names:
+            return self._conversation_note(path)
         pieces = Tree.pieces(self, path)
         if pieces is None or not path.lower().endswith(".md"):
             return pieces
         return iter([self.reader.by_file(path, b"".join(pieces), self.workspace.file)])
 
-    def _talk(self, path: str) -> Iterator[bytes] | None:
+    def _conversation_note(self, path: str) -> Iterator[bytes] | None:
         session = path.removeprefix(CONVERSATIONS).removesuffix(".jsonl")
         try:
             log = self.sessions.read_log(session)
@@ -57,17 +57,19 @@ class ObsidianTree(Tree):
 
 
 def for_obsidian(tree: Tree, reader: Reader, sessions: SessionStore) -> ObsidianTree:
-    """The same tree for Obsidian; `reader` has the notes that may be known there."""
+    """Return a tree for Obsidian; `reader` has the notes that may be linked to."""
     taken = {tree.name(path).rpartition("/")[2].casefold() for path in tree.paths}
-    talks: dict[str, str] = {}
+    conversation_names: dict[str, str] = {}
     for info in sorted(sessions.list(), key=lambda info: (info.created, info.id)):
-        title = _REFUSED.sub("-", clean_line(info.title))[:_LONGEST]
-        title = title.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore")
+        title = _FORBIDDEN.sub("-", clean_line(info.title))[:_MAX_TITLE]
+        title = title.encode("utf-8", "replace")[:_MAX_TITLE_BYTES].decode("utf-8", "ignore")
         title = title.strip(". -")
         stem, number = f"{info.created:%Y-%m-%d} {title or info.id}", 1
         while (name := f"{stem}{f' {number}' if number > 1 else ''}.md").casefold() in taken:
             number += 1
         taken.add(name.casefold())
-        talks[f"{CONVERSATIONS}{info.id}.jsonl"] = f"{_FOLDER}/{name}"
+        conversation_names[f"{CONVERSATIONS}{info.id}.jsonl"] = f"{_FOLDER}/{name}"
     known = {each.name: getattr(tree, each.name) for each in fields(Tree)}
-    return ObsidianTree(**known, reader=reader, sessions=sessions, talks=talks)
+    return ObsidianTree(
+        **known, reader=reader, sessions=sessions, conversation_names=conversation_names
+    )

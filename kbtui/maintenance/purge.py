@@ -1,7 +1,7 @@
-"""Purge: a leaked secret out of everything that kbtui keeps on this machine.
+"""Purge: removal of a leaked secret from everything that kbtui stores on this machine.
 
-History, notes, conversations, inbox, drafts and logs are written without it; what is derived is
-thrown away. Afterwards every byte is looked at again. A purge that was killed is run again.
+History, notes, conversations, inbox, drafts and logs are rewritten without it; derived data is
+deleted. Afterwards everything is scanned again. A purge that was killed can be repeated.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from kbtui.workspace.scan import notes_in
 if TYPE_CHECKING:
     from kbtui.history.history import History
 
-_PIECE = 1 << 24
-_WHOLE = 1 << 28
-_BINARY = "a binary file is never rewritten: delete it, or purge with --delete-binaries"
-_ID = "it is part of an id or a name there, without which something would no longer be found"
-_SCRATCH = re.compile(r"kbtui-[a-z0-9_]{8}(?:\.md)?")
-_PASSING = re.compile(r"kbtui-(?:search|[0-9a-f]{16})-\w{8}")
+_CHUNK_BYTES = 1 << 24
+_MAX_BINARY_BYTES = 1 << 28
+_BINARY_REASON = "a binary file is never rewritten: delete it, or purge with --delete-binaries"
+_ID_REASON = "it is part of an id or a name there, without which something would no longer be found"
+_EDITOR_COPY = re.compile(r"kbtui-[a-z0-9_]{8}(?:\.md)?")
+_TEMPORARY_INDEX = re.compile(r"kbtui-(?:search|[0-9a-f]{16})-\w{8}")
 _MARK = MARKER.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class PurgedPlace:
-    """A file in which the secret stands, and how often; a history object has no file."""
+    """A file or folder that contains the secret, and how often."""
 
     name: str
     count: int
@@ -53,10 +53,10 @@ class PurgedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """A purge: where the secret stood, in how many objects, and how many commits were rewritten.
+    """A purge: where the secret was, in how many objects, and how many commits were rewritten.
 
-    `epoch` is how many purges the history has seen now; None where it didn't hold the secret.
-    `left` is where it still stands, and why.
+    `epoch` is the number of purges of the history so far; None if it didn't contain the secret.
+    `left` lists where the secret remains, and why.
     """
 
     found: tuple[PurgedPlace, ...]
@@ -67,23 +67,23 @@ class Purged:
 
     @property
     def is_nowhere(self) -> bool:
-        """True if the secret stood nowhere."""
+        """Whether the secret was found nowhere."""
         return not self.found and not self.objects
 
 
 class Purging:
-    """Purges one workspace and what is kept about it elsewhere."""
+    """The purge of one workspace and its data elsewhere on this machine."""
 
     def __init__(self, workspace: Workspace, history: History) -> None:
         self._workspace = workspace
         self._history = history
-        self._apart: dict[Path, str] = {}  # what wasn't looked at, and why
+        self._skipped: dict[Path, str] = {}  # what wasn't scanned, and why
 
     def find(self, secret: Secret) -> Purged:
-        """Say where it stands; nothing is changed."""
+        """Return where the secret is, without changing anything."""
         found = tuple(self._places(secret))
         return Purged(
-            found, len(self._history.find_secret(secret)), left=tuple(self._foreign(secret))
+            found, len(self._history.find_secret(secret)), left=tuple(self._not_ours(secret))
         )
 
     def run(
@@ -94,13 +94,13 @@ class Purging:
         confirmed: int | None = None,
         delete_binaries: bool = False,
     ) -> Purged:
-        """Remove it everywhere, and look again.
+        """Remove the secret everywhere, and scan again.
 
-        `confirmed` is how often it stands in the workspace's files, needed for what is common. With
-        `delete_binaries` files that can't be rewritten are deleted.
+        `confirmed` is its number of occurrences in the workspace's files, required for common
+        words. `delete_binaries` deletes files that can't be rewritten.
 
         Raises:
-            UsageError: It is a common word, and nobody confirmed how often it stands there.
+            UsageError: It is a common word, and its number of occurrences wasn't confirmed.
             WorkspaceBusyError: Somebody else is writing.
             ConflictError: Somebody edited a file meanwhile; run it again.
             StorageError: The file system refused; run it again.
@@ -111,18 +111,18 @@ class Purging:
         if delete_binaries:
             self._delete_binaries(secret)
         with self._history.purging() as purge:
-            done = purge.run(secret, tell)
+            purged = purge.run(secret, tell)
             tell("Writing files without it")
             for file in self._files():
-                self._clean(file, secret, done.renamed)
+                self._clean_file(file, secret, purged.renamed)
             for folder in self._folders():
                 _rename_folder(folder, secret)
             self._drop_derived()
             tell("Looking at everything again")
             left = [self._why_left(place) for place in self._places(secret)]
             left += [f"history object {each[:10]}" for each in self._history.find_secret(secret)]
-        left += self._foreign(secret)
-        return Purged(found, done.objects, done.commits, done.epoch, tuple(left))
+        left += self._not_ours(secret)
+        return Purged(found, purged.objects, purged.commits, purged.epoch, tuple(left))
 
     def _check_common(
         self, secret: Secret, found: tuple[PurgedPlace, ...], confirmed: int | None
@@ -136,33 +136,33 @@ class Purging:
                 f"If you mean it, say how often: kbtui purge --count {count}",
             )
 
-    # Where -----------------------------------------------------------------------------------
+    # Finding ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Path]:
-        """Every file that kbtui keeps for this workspace, but the history's objects."""
-        self._apart.clear()
+        """Yield every file that kbtui stores for this workspace, except history objects."""
+        self._skipped.clear()
         if self._workspace.in_place:
             yield from notes_in(self._workspace)
-            yield from (file for file in self._others() if is_conflict_copy(file.name))
+            yield from (file for file in self._attachments() if is_conflict_copy(file.name))
             yield from self._walk(self._workspace.machine)
         else:
             yield from self._walk(self._workspace.root)
-        for place in self._beside():
+        for place in self._external_places():
             yield from [place] if os.path.isfile(place) else self._walk(place)  # never raises
 
-    def _others(self) -> Iterator[Path]:
-        """The files of a folder in place that are its owner's, and no notes."""
+    def _attachments(self) -> Iterator[Path]:
+        """Yield the user's files in a folder in place that aren't notes."""
         notes = set(notes_in(self._workspace))
         yield from (file for file in self._walk(self._workspace.root) if file not in notes)
 
     def _folders(self) -> list[Path]:
-        """Every folder that kbtui keeps, the inner ones first."""
-        tops = [self._workspace.root, *self._beside()]
+        """Return every folder that kbtui stores, innermost first."""
+        tops = [self._workspace.root, *self._external_places()]
         found = [place for top in tops for place in self._walk(top, folders=True)]
         return sorted(found, key=lambda folder: -len(folder.parts))
 
-    def _beside(self) -> list[Path]:
-        """Caches, state and logs, and what an editor was given that never came back."""
+    def _external_places(self) -> list[Path]:
+        """Return caches, state, logs, and abandoned copies for an external editor."""
         places = [
             platformdirs.user_cache_path("kbtui"),
             platformdirs.user_state_path("kbtui", appauthor=False),
@@ -174,15 +174,15 @@ class Purging:
             for folder in unique
             if not any(folder != other and folder.is_relative_to(other) for other in unique)
         ]
-        scratch = Path(tempfile.gettempdir()).resolve()
-        return [*kept, *(each for each in scratch.glob("kbtui-*") if _is_scratch(each))]
+        temporary = Path(tempfile.gettempdir()).resolve()
+        return [*kept, *(each for each in temporary.glob("kbtui-*") if _is_editor_copy(each))]
 
     def _walk(self, top: Path, *, folders: bool = False) -> Iterator[Path]:
-        """Every file and link below a folder, or every folder; other histories are left alone."""
+        """Yield every file and symlink (or folder) below a folder, except in other repositories."""
 
         def unread(error: OSError) -> None:
             if not isinstance(error, NotADirectoryError | FileNotFoundError):
-                self._apart[Path(error.filename)] = "can't be read, and was not looked at"
+                self._skipped[Path(error.filename)] = "can't be read, and was not looked at"
 
         for place, inner, names in os.walk(top, onerror=unread):
             folder = Path(place)
@@ -202,12 +202,14 @@ class Purging:
         if folder in (workspace.repository, self._models):
             return False
         if workspace.in_place and top == workspace.root and folder == workspace.machine:
-            return False  # it is walked on its own
+            return False  # it is walked separately
         if folder.name == ".git" or is_repository(folder):
-            self._apart[folder] = "a git repository of your own was not looked at"
+            self._skipped[folder] = "a git repository of your own was not looked at"
             return False
         if folder.name == MACHINE and folder != workspace.machine:
-            self._apart[folder.parent] = "a workspace of its own was not looked at: purge there too"
+            self._skipped[folder.parent] = (
+                "a workspace of its own was not looked at: purge there too"
+            )
             return False
         return True
 
@@ -221,15 +223,15 @@ class Purging:
             try:
                 inside = _count(file, secret)
             except OSError:
-                self._apart[file] = "can't be read, and was not looked at"
+                self._skipped[file] = "can't be read, and was not looked at"
                 inside = 0
             counts[self._name(file)] += inside + secret.count(os.fsencode(file.name))
         for folder in self._folders():
             counts[self._name(folder)] += secret.count(os.fsencode(folder.name))
         yield from (PurgedPlace(name, count) for name, count in counts.items() if count)
 
-    def _foreign(self, secret: Secret) -> list[str]:
-        """Where it stands, or may stand, that isn't ours to change."""
+    def _not_ours(self, secret: Secret) -> list[str]:
+        """Return where the secret is, or may be, in places that aren't kbtui's to change."""
         found = []
         with suppress(OSError):
             if _count(config_file(), secret):
@@ -238,18 +240,18 @@ class Purging:
         if secret.is_in(os.fsencode(root)):
             found.append("the path of the workspace itself has it: move the folder")
         if self._workspace.in_place:
-            for file in self._others():
+            for file in self._attachments():
                 with suppress(OSError):
                     name = os.fsencode(file.relative_to(root))
                     if not is_conflict_copy(file.name) and (
                         _count(file, secret) or secret.count(name)
                     ):
                         found.append(f"{self._name(file)}: a file of your own, and no note")
-        return [*found, *(f"{self._name(each)}: {why}" for each, why in self._apart.items())]
+        return [*found, *(f"{self._name(each)}: {why}" for each, why in self._skipped.items())]
 
     def _why_left(self, place: PurgedPlace) -> str:
         file = self._workspace.root / place.name
-        why = _BINARY if _is_binary_file(file) else _ID
+        why = _BINARY_REASON if _is_binary_file(file) else _ID_REASON
         return f"{place.name}: {counted(place.count, 'time')} ({why})"
 
     def _name(self, file: Path) -> str:
@@ -264,12 +266,12 @@ class Purging:
                 if _is_binary_file(file) and _count(file, secret):
                     file.unlink()
 
-    def _clean(self, file: Path, secret: Secret, renamed: Callable[[bytes], bytes]) -> None:
+    def _clean_file(self, file: Path, secret: Secret, renamed: Callable[[bytes], bytes]) -> None:
         name = secret.name_without(os.fsencode(file.name))
         try:
             count = _count(file, secret)
         except OSError:
-            return  # it is reported
+            return  # it will be reported as skipped
         with storage_errors(f"Can't write {file}"):
             if file.is_symlink():
                 if count:
@@ -281,42 +283,42 @@ class Purging:
                 return
             elif file.suffix == ".jsonl" and file.is_relative_to(self._workspace.sessions):
                 # An app may append to it right now.
-                rewrite(file, lambda data: renamed(_without(data, secret)))
+                rewrite(file, lambda data: renamed(_redacted(data, secret)))
             elif count and not _is_binary_file(file):
                 with FileBatch(file.parent) as batch:
                     batch.write(file.name, secret.without(file.read_bytes()), 0o600)
                     batch.sync()
             if name != os.fsencode(file.name):
-                file.rename(_free(file.with_name(os.fsdecode(name))))
+                file.rename(_free_path(file.with_name(os.fsdecode(name))))
 
     def _is_derived(self, file: Path, secret: Secret) -> bool:
-        """True for what is made again when it is needed, whichever workspace's it is."""
+        """Return whether a file is derived data of any workspace, and may be deleted."""
         if file.is_relative_to(platformdirs.user_cache_path("kbtui").resolve()):
             return True
         state = platformdirs.user_state_path("kbtui", appauthor=False).resolve()
         return file.parent == state and not secret.without(file.read_bytes().strip()).strip(_MARK)
 
     def _drop_derived(self) -> None:
-        """Throw away indexes and caches; they are made again when they are needed."""
+        """Delete indexes and caches, which are rebuilt when needed."""
         folder = self._workspace.cache
         with storage_errors("Can't clear the cache"):
-            passing = Path(tempfile.gettempdir()).glob("kbtui-*")
-            for item in (*folder.iterdir(), *filter(_is_passing_cache, passing)):
+            indexes = Path(tempfile.gettempdir()).glob("kbtui-*")
+            for item in (*folder.iterdir(), *filter(_is_temporary_index, indexes)):
                 if item.is_dir() and not item.is_symlink():
                     shutil.rmtree(item)
                 else:
                     item.unlink(missing_ok=True)
 
 
-def _without(log: bytes, secret: Secret) -> bytes:
-    """A conversation without it; what was forgotten there stays where it is."""
+def _redacted(log: bytes, secret: Secret) -> bytes:
+    """Return a log without the secret, keeping the offsets of forgotten passages valid."""
     return (secret.of_same_length if b'"forget"' in log else secret).without(log)
 
 
-def _is_scratch(place: Path) -> bool:
-    """True for the copy that an editor was given, or the folder that it lies alone in."""
+def _is_editor_copy(place: Path) -> bool:
+    """Return whether this is a copy for an external editor, or the folder with only that."""
     with suppress(OSError):
-        if _SCRATCH.fullmatch(place.name) and place.lstat().st_uid == os.geteuid():
+        if _EDITOR_COPY.fullmatch(place.name) and place.lstat().st_uid == os.geteuid():
             if place.suffix == ".md":
                 return stat.S_ISREG(place.lstat().st_mode)
             inner = list(place.iterdir()) if not place.is_symlink() else []
@@ -324,23 +326,23 @@ def _is_scratch(place: Path) -> bool:
     return False
 
 
-def _is_passing_cache(place: Path) -> bool:
-    """True for an index of ours that was kept for one process, which may have been killed."""
+def _is_temporary_index(place: Path) -> bool:
+    """Return whether this is a temporary index of a process that may have been killed."""
     with suppress(OSError):
-        return bool(_PASSING.fullmatch(place.name)) and place.lstat().st_uid == os.geteuid()
+        return bool(_TEMPORARY_INDEX.fullmatch(place.name)) and place.lstat().st_uid == os.geteuid()
     return False
 
 
 def _is_binary_file(file: Path) -> bool:
     try:
         with file.open("rb") as stream:
-            return not file.is_symlink() and is_binary(stream.read(_PIECE))
+            return not file.is_symlink() and is_binary(stream.read(_CHUNK_BYTES))
     except OSError:
         return False
 
 
 def _rename_folder(folder: Path, secret: Secret) -> None:
-    """Give a folder a name without the secret; what lies in it goes into one that is there."""
+    """Rename a folder without the secret, merging it into an existing one."""
     name = secret.name_without(os.fsencode(folder.name))
     if name == os.fsencode(folder.name) or not folder.is_dir():
         return
@@ -350,12 +352,12 @@ def _rename_folder(folder: Path, secret: Secret) -> None:
             folder.rename(new)
             return
         for item in sorted(folder.iterdir()):
-            item.rename(_free(new / item.name))
+            item.rename(_free_path(new / item.name))
         folder.rmdir()
 
 
 def _count(file: Path, secret: Secret) -> int:
-    """How often the secret stands in a file, or in what a link points to; read piece by piece."""
+    """Count the secret in a file, read in chunks, or in a symlink's target."""
     if file.is_symlink():
         return secret.count(os.fsencode(file.readlink()))
     try:
@@ -364,10 +366,10 @@ def _count(file: Path, secret: Secret) -> int:
         return 0
     with stream:
         size = os.fstat(stream.fileno()).st_size
-        if size <= _PIECE or (size <= _WHOLE and is_binary(stream.peek(8192))):
+        if size <= _CHUNK_BYTES or (size <= _MAX_BINARY_BYTES and is_binary(stream.peek(8192))):
             return secret.count_inside(stream.read())
         count, rest = 0, b""
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(_CHUNK_BYTES):
             count += secret.count(rest + piece)
             rest = (rest + piece)[1 - secret.longest :]
             if secret.is_in(rest):
@@ -375,7 +377,7 @@ def _count(file: Path, secret: Secret) -> int:
         return count
 
 
-def _free(file: Path) -> Path:
+def _free_path(file: Path) -> Path:
     number, free = 1, file
     while free.exists():
         number += 1

@@ -1,7 +1,7 @@
-"""Syncing a knowledge base: what is merged how, and where a person decides.
+"""Syncing a knowledge base: the merge rules of its files, and conflicts that a person decides.
 
-The history room brings two histories together; here it learns which files are accounts of the
-memory or generated, and that what both sides changed in the same place goes into the inbox.
+The history package merges the histories; this module tells it which files are generated or records
+of the memory, and puts conflicting changes into the inbox.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _SHIPPED = frozenset(f"skills/{name}/SKILL.md" for name in SKILLS)
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """A sync that was made, and the proposals that wait for a person because of it."""
+    """The outcome of a sync, with the ids of proposals for conflicts that a person decides."""
 
     report: SyncReport
     proposals: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
-        """Its outcome, in one line."""
+        """The outcome in one line."""
         report = self.report
         if report.replaced:
             return f"The history at {report.remote} is replaced by yours: {report.sent:,} commits."
@@ -79,7 +79,7 @@ class Synced:
 
 
 class Syncing:
-    """Syncs one workspace with the place that is remembered for it."""
+    """The sync of one workspace with its remembered remote."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Syncing:
 
     @property
     def remembered(self) -> Address | None:
-        """The place that was synced with before."""
+        """The remembered remote of the last sync, if any."""
         text = self._remotes.get()
         return replace(parse_address(text), known=True) if text else None
 
@@ -115,16 +115,19 @@ class Syncing:
         count: Callable[[str, int, int], None] | None = None,
         replace_theirs: bool = False,
     ) -> Synced:
-        """Sync with an address, or the one that is remembered, and remember it.
+        """Sync with an address, or the remembered one, and remember it.
 
-        `stopped` says whether somebody wants to stop, `count` is told how much of a step is done of
-        how much, or `tell` in words; with `replace_theirs`, after a purge, what
-        the other side has that we don't is dropped.
+        Args:
+            remote: The address; None: the remembered one.
+            tell: Called with a description of each step.
+            stopped: Returns whether to cancel.
+            count: Called with a step, the amount done and the total.
+            replace_theirs: Drop what only the other side has, after a purge.
 
         Raises:
             UsageError: No address is known.
-            RemoteError: The way or the other end doesn't work; nothing is lost.
-            RefusedHistoryError: The histories can't be brought together; nothing was changed.
+            RemoteError: The connection or the remote failed; nothing is lost.
+            RefusedHistoryError: The histories can't be merged; nothing was changed.
         """
         address = parse_address(remote) if remote else self.remembered
         if address is None:
@@ -137,28 +140,30 @@ class Syncing:
             _resolver_of,
             lambda clashes: self._propose(clashes, proposals),
             self._library.catalog.update_after_sync,
-            _is_unused,
-            UnversionedRules(self._areas, self._hold, _keeps_apart, self._split)
+            _is_ignored,
+            UnversionedRules(
+                self._areas, self._claim_session, _why_incompatible, self._split_versions
+            )
             if self._areas
             else None,
         )
         watcher = SyncWatcher(tell, stopped, count)
-        self._library.flush()  # an index that is due goes along
+        self._library.flush()  # include an index that is due
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         if report.received and (doubled := self._archive.undo_duplicates()):
-            told = (
+            note = (
                 f"{counted(doubled, 'part')} of conversations had been condensed here and on"
                 " another machine; what was made of it there stays."
             )
-            report = replace(report, notes=(*report.notes, told))
+            report = replace(report, notes=(*report.notes, note))
         if self._remotes.get() is None:
-            report = replace(report, notes=(*report.notes, *self._scope))
+            report = replace(report, notes=(*report.notes, *self._scope_notes))
         self._remotes.put(address.text)
         return Synced(report, tuple(dict.fromkeys(proposals)))
 
     @property
-    def _scope(self) -> Iterator[str]:
-        """What travels and what doesn't, in sentences for the first sync."""
+    def _scope_notes(self) -> Iterator[str]:
+        """Sentences for the first sync about what is synced and what isn't."""
         kinds = {"docs": "documents under docs/", "sessions": "conversations"}
         along = "".join(f", {kinds[area]}" for area in self._areas)
         stay = [kind for area, kind in kinds.items() if area not in self._areas]
@@ -172,10 +177,10 @@ class Syncing:
             yield f"{describe_large(self._workspace, large)} {LARGER}"
 
     @contextmanager
-    def _hold(self, path: str) -> Iterator[None]:
-        """Keep others from a conversation while it is replaced; documents need nothing."""
+    def _claim_session(self, path: str) -> Iterator[None]:
+        """Lock a conversation while it is replaced; documents need no lock."""
         area, _, name = path.partition("/")
-        if area != "sessions" or "/" in name:  # below a folder there are none
+        if area != "sessions" or "/" in name:  # sessions are only at the top level
             yield
             return
         claim = Claim.take(self._workspace.machine / area, name.removesuffix(".jsonl"))
@@ -184,33 +189,33 @@ class Syncing:
         finally:
             claim.release()
 
-    def _split(self, path: str, ours: bytes, theirs: bytes) -> tuple[bytes, bytes]:
-        """What keeps the name where both went on with one, and what becomes a copy.
+    def _split_versions(self, path: str, ours: bytes, theirs: bytes) -> tuple[bytes, bytes]:
+        """Return the version that keeps the name if both sides changed a file, and the copy.
 
-        Of a conversation the copy is the rest alone: what was said before would be condensed twice.
-        The name stays with the version whose end was condensed already, as that is told by number.
-        Where one side only gave it another title there is no rest.
+        The copy of a conversation has only the diverging end, as the common part would be condensed
+        twice. The name stays with the version whose end was condensed already, as archive entries
+        refer to message numbers. If one side only changed the title there is no copy.
         """
         if not path.startswith("sessions/"):
             return ours, theirs
         mine, other = (data.splitlines(keepends=True) for data in (ours, theirs))
         pairs = zip(mine, other, strict=False)
-        same = next(n for n, (a, b) in enumerate([*pairs, (b"", b"-")]) if a != b)
-        if not same:
+        common = next(n for n, (a, b) in enumerate([*pairs, (b"", b"-")]) if a != b)
+        if not common:
             return ours, theirs
-        for longer, end in ((ours, other[same:]), (theirs, mine[same:])):
+        for longer, end in ((ours, other[common:]), (theirs, mine[common:])):
             if _only_retitles(end) and longer.endswith(b"\n"):
                 return longer + b"".join(end), b""
-        records, _ = parse_records(b"".join(mine[:same]), path)
+        records, _ = parse_records(b"".join(mine[:common]), path)
         last = SessionLog.of(each.value for each in records).last_id
         head = {**(json_object(mine[0]) or {}), "begins": last + 1}
-        begun = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        new_head = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         if self._is_condensed_elsewhere(path, last):
-            return theirs, begun + b"".join(mine[same:])
-        return ours, begun + b"".join(other[same:])
+            return theirs, new_head + b"".join(mine[common:])
+        return ours, new_head + b"".join(other[common:])
 
     def _is_condensed_elsewhere(self, path: str, last: int) -> bool:
-        """True if only other computers condensed messages of a conversation behind the `last`."""
+        """Return whether only other machines condensed messages after `last`."""
         session = path.rpartition("/")[2].removesuffix(".jsonl")
         condensed_by = {
             entry.origin
@@ -230,19 +235,19 @@ class Syncing:
             proposals.append(proposal.id)
 
 
-def _keeps_apart(path: str, ours: bytes, theirs: bytes) -> str:
-    """Why two versions of a conversation can't both stay: one would tell what the other forgot."""
+def _why_incompatible(path: str, ours: bytes, theirs: bytes) -> str:
+    """Return why two versions of a conversation can't coexist: one has what the other forgot."""
     if not path.startswith("sessions/") or forgotten_in(ours) == forgotten_in(theirs):
         return ""
     return "something was forgotten in it on one machine only; delete it on the other"
 
 
 def _only_retitles(records: Iterable[bytes]) -> bool:
-    """True if these lines of a conversation do nothing but give it another title."""
+    """Return whether these records of a conversation only change its title."""
     return all((json_object(line) or {}).get("kind") == "title" for line in records)
 
 
-def _is_unused(path: str) -> bool:
+def _is_ignored(path: str) -> bool:
     return is_derived(path) or path in _SHIPPED
 
 
@@ -253,7 +258,7 @@ def _resolver_of(path: str) -> Resolver | None:
 def _merge_index(
     path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
-    """Keep what people wrote around a generated index; the index is generated again."""
+    """Merge what people wrote around a generated index, which is regenerated later."""
     if ours is None or theirs is None:
         return ours if theirs is None else theirs
     was, here, there = (without_block(data or b"") for data in (base, ours, theirs))
@@ -263,15 +268,15 @@ def _merge_index(
         return theirs
     merged = merge_three(path, was, here, there)
     if merged is None or merged.theirs is not None:
-        merged = merge_three(path, None, here, there)  # both texts, one below the other
+        merged = merge_three(path, None, here, there)  # both texts, concatenated
     return ours if merged is None else merged.data
 
 
 class Remotes:
-    """The remote of one workspace, remembered beside the user's own settings.
+    """The remote of one workspace, stored in the user's state directory.
 
-    Not in the workspace: that may be a shared folder, and must not choose where notes are sent to.
-    An address may hold a token, so the file is readable by its owner only.
+    It isn't stored in the workspace, which may be a shared folder and must not choose where notes
+    are sent. Addresses may contain a token, so only the owner can read the file.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -279,18 +284,18 @@ class Remotes:
         self._former = former_paths(workspace.root)
 
     def get(self) -> str | None:
-        """The address, that from before the folder was moved included; None: none is known."""
-        known = self._all()
+        """Return the address, also if stored before the folder was moved; None if unknown."""
+        known = self._read()
         found = [known.get(key) for key in (self._key, *reversed(self._former))]
         return next((each for each in found if isinstance(each, str) and each), None)
 
     def put(self, address: str) -> None:
-        """Remember an address.
+        """Store the address.
 
         Raises:
             StorageError: The file system refused.
         """
-        known = self._all()
+        known = self._read()
         if known.get(self._key) == address:
             return
         known[self._key] = address
@@ -300,7 +305,7 @@ class Remotes:
         data = json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False).encode()
         files.write_machine_file(folder, _REMOTES, data)
 
-    def _all(self) -> dict[str, object]:
+    def _read(self) -> dict[str, object]:
         try:
             return json_object((_folder() / _REMOTES).read_bytes()) or {}
         except OSError:

@@ -1,1 +1,1 @@
-"""The documents that come with kbtui, and `install`, which puts them into a workspace."""
+"""The documents shipped with kbtui, and `install`, which writes them to a workspace."""

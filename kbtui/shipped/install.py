@@ -1,7 +1,7 @@
-"""The documents that come with kbtui: its how-to, kept up to date, and the entries of its example.
+"""The documents shipped with kbtui: its skill, kept up to date, and the entries of the example.
 
-The how-to is put into a workspace once. What the user edits, deletes or undoes stays that way: only
-a file that is still as it was installed is ever replaced.
+The skill is installed once per workspace. What the user edits, deletes or undoes stays that way:
+only a file that is still as installed is ever replaced.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SKILLS = ("knowledge-base",)
 
 
 def shipped_skill(name: str) -> str:
-    """The text of a skill as this version ships it."""
+    """Return the text of a skill as shipped with this version."""
     folder = resources.files(__package__).joinpath("skills", name, "SKILL.md")
     return folder.read_text("utf-8")
 
 
 def install_skills(workspace: Workspace, history: History) -> Commit | None:
-    """Install shipped skills where they never were, and update those nobody has edited."""
+    """Install shipped skills that never were installed, and update unedited ones."""
     shipped = {f"skills/{name}/SKILL.md": shipped_skill(name).encode() for name in SKILLS}
     there = {path: files.read_if_there(workspace, path) for path in shipped}
     due = [path for path in shipped if _is_due(history, path, there[path], shipped[path])]
@@ -43,7 +43,7 @@ def install_skills(workspace: Workspace, history: History) -> Commit | None:
 
 
 def _is_due(history: History, path: str, data: bytes | None, shipped: bytes) -> bool:
-    """True if the file is missing and always was, or is what an older version installed."""
+    """Return whether a file never existed, or is unchanged from an older version."""
     if data == shipped:
         return False
     last = next(iter(history.log(path, limit=1)), None)
@@ -54,7 +54,7 @@ def _is_due(history: History, path: str, data: bytes | None, shipped: bytes) -> 
 
 
 def example_entries() -> dict[str, str]:
-    """The entries of the example, by path."""
+    """Return the texts of the example's entries by path."""
     folder = resources.files(__package__) / "example"
     return {path: data.decode() for path, data in sorted(_entries(folder, ""))}
 

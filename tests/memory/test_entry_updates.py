@@ -130,3 +130,18 @@ def test_saying_the_same_is_told_from_saying_something_else() -> None:
     assert not is_said("The server has 6 GB", known)
     assert not is_said("The server doesn't have 5 GB", known, LOOSE)
     assert is_said("Billing: Alice owns billing now", known, LOOSE)
+
+
+def test_a_code_block_with_comments_is_added_whole() -> None:
+    code = "```sh\n# first\nls\n# then\npwd\n```\n"
+    assert grown_entry("# A\n\nText.\n", _fact("topic", code), DAY).endswith(f"Text.\n\n{code}")
+
+
+def test_what_a_person_wrote_for_tags_in_a_form_of_their_own_stays() -> None:
+    text = "---\ntype: topic\ntags: {a: b}\n---\n# A\n"
+    assert grown_entry(text, _fact("topic", "", tags=("db",)), DAY) == text
+
+
+def test_tags_that_are_null_become_a_list() -> None:
+    text = "---\ntype: topic\ntags: null\n---\n# A\n"
+    assert "\ntags: [db]\n" in grown_entry(text, _fact("topic", "", tags=("db",)), DAY)

@@ -37,6 +37,7 @@ from kbtui.text import clean_line
 _EDIT_HINT = "The file is left as it is; edit the lines between the two `---` by hand."
 _CACHE_LIMIT = 4_096  # bytes; larger blocks aren't cached
 _SINGULAR = {"tags": "tag", "aliases": "alias"}
+_NULLS = frozenset({"null", "Null", "NULL", "~"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,8 @@ def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
 def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[Any] | str:
     """Return the value to write for `items`; tags written in one line stay so if possible."""
     written = values.get(key)
-    if key not in {"tags", "tag"} or not isinstance(written, str) or not items:
+    in_one_line = key in {"tags", "tag"} and isinstance(written, str) and written not in _NULLS
+    if not in_one_line or not items:
         return items
     before = _as_items(written, "tags")
     between = re.search(r"[,\s]+", written.strip())
@@ -196,6 +198,8 @@ def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[An
 def with_more(values: Mapping[str, Any], key: str, more: Iterable[str]) -> dict[str, Any]:
     """Return the key change that adds missing items to ``tags``, ``aliases`` or ``related``."""
     place, held = items(values, key)
+    if not isinstance(values.get(place), str | list | None):
+        return {}  # a form of the user's own, which isn't ours to replace
     known = {_folded_item(word) for word in words(held)}
     fresh = [
         each
@@ -210,7 +214,7 @@ def _folded_item(item: str) -> str:
 
 
 def _as_items(value: Any, key: str) -> list[Any]:
-    if isinstance(value, str):
+    if isinstance(value, str) and value not in _NULLS:
         found = re.split(r"[,\s]+", value) if key == "tags" else [value]
         return [item for item in found if item.strip()]
     return list(value) if isinstance(value, list) else []

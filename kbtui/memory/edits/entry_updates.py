@@ -288,8 +288,10 @@ def _classified(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
     """Yield each line with its kind and paragraph number; runs of a kind belong together."""
     paragraph = 0
     for line, is_code in fenced(lines):
-        paragraph += line.startswith("#")  # a line starting with a tag starts a paragraph
-        yield ("block" if is_code else _kind_of(line), paragraph), line
+        kind = "block" if is_code else _kind_of(line)
+        # A line of text starting with a tag starts a paragraph; a comment in code doesn't.
+        paragraph += kind == "text" and line.startswith("#")
+        yield (kind, paragraph), line
 
 
 def _kind_of(line: str) -> str:

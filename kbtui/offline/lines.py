@@ -76,6 +76,7 @@ _NO_STATEMENT = re.compile(
 # An empty field of a template, unless a list follows.
 _TEMPLATE_FIELD = re.compile(r"[\w -]{1,30}::?$")
 _LOOKAHEAD = 40
+_LOOKBEHIND = 200  # a line of nothing but dates is one long sentence
 _LISTS = ("bullet_list_open", "ordered_list_open")
 # A sentence continues after ``Dr.``, ``St.`` and ``z. B.``; ``Ada.`` and ``Oslo.`` end one.
 _SENTENCE_END = re.compile(
@@ -189,8 +190,10 @@ def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]
         start = begin
         stop = row.start() if row else end
         for match in _SENTENCE_END.finditer(text, start, stop):
-            is_dot = match[0][:1] == "."
-            if not (is_dot and _is_numbered(text[start : match.start()], text[match.end() : stop])):
+            dot, behind = match.start(), match.end()
+            begun = text[max(start, dot - _LOOKBEHIND) : dot]
+            rest = text[behind : min(stop, behind + _LOOKAHEAD)]
+            if not (match[0][:1] == "." and _is_numbered(begun, rest)):
                 yield start, match.end()
                 start = match.end()
         yield start, stop
@@ -204,7 +207,7 @@ def _is_numbered(begun: str, rest: str) -> bool:
     words = begun.split()
     if not words or not words[-1].isdigit():
         return False
-    language, following = language_of(begun), tokens(rest[:_LOOKAHEAD])[:1]
+    language, following = language_of(begun), tokens(rest)[:1]
     is_date = any(each.word in language.places["months"] for each in following)
     return len(words) == 1 or language.nouns_have_capitals or is_date
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kbtui.offline.lines import lines_of
+import sys
+from typing import TYPE_CHECKING
+
+from kbtui.offline.language import language_of
+from kbtui.offline.lines import lines_of, sentences
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_LANGUAGE_OF = language_of.__code__
 
 
 def said(text: str) -> list[str]:
@@ -97,3 +106,20 @@ def test_what_is_past_is_read_with_its_marks_where_it_is_asked_for() -> None:
     text = "- ~~09:14 old~~ → 2026-11-23 09:20\n- 09:20 new\n"
     found = [(line.time, line.text) for line in lines_of(text, struck_too=True)]
     assert found == [("09:14", "~~old~~ → 2026-11-23 09:20"), ("09:20", "new")]
+
+
+def test_a_line_of_nothing_but_dates_costs_by_its_length() -> None:
+    seen = 0
+
+    def count(frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal seen
+        if event == "call" and frame.f_code is _LANGUAGE_OF:
+            seen += len(frame.f_locals["text"])
+
+    text = "we paid 3. March " * 500
+    sys.setprofile(count)
+    try:
+        assert sentences(text) == [text.strip()]
+    finally:
+        sys.setprofile(None)
+    assert seen < 50 * len(text)

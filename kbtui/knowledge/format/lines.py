@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*(?:(?<=[ \t])#+)?\s*")  # not C#
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 

@@ -34,6 +34,7 @@ from kbtui.importers.port import (
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
+from kbtui.sessions import TAINT
 from kbtui.sessions.imported import Imported, ImportedBlock, Line, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
@@ -469,7 +470,8 @@ class _Incoming:
         )
         for number, message in zip(fresh, item.messages[plan.first_new :], strict=True):
             time = message.time or time
-            logged = SessionMessage(number, time, message.role, _content(message))
+            meta = {TAINT: list(message.taint)} if message.taint else {}
+            logged = SessionMessage(number, time, message.role, _content(message), meta=meta)
             records.append(message_record(logged))
         return records
 

@@ -55,6 +55,7 @@ class Notes:
     before_file: Callable[[str, str], None] = lambda _path, _blob: None
     _lot: dict[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
     _size: int = 0
+    _beside: set[str] = field(default_factory=set)
     _known_paths: dict[str, str] | None = None
 
     def add(self, note: ImportedNote) -> None:
@@ -191,7 +192,11 @@ class Notes:
         else:
             old = self._current(path)
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
-            self._replace(note, path, old, data, why, is_known=old == data)
+            if path in self._beside and old != data:  # two names that are one when made safe
+                self.skipped.append(Skipped(clean_line(note.at), why))
+            else:
+                self._replace(note, path, old, data, why, is_known=old == data)
+        self._beside.add(path)
 
     def _add_file(self, note: ImportedNote, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)

@@ -26,6 +26,7 @@ class ImportedMessage:
         time: Time in UTC, if the export has it.
         id: The export's own id, or empty.
         attached: Names of attached files.
+        taint: The private entries that kbtui's model was shown before it, as in a session's log.
     """
 
     role: Role
@@ -33,6 +34,7 @@ class ImportedMessage:
     time: datetime | None = None
     id: str = ""
     attached: tuple[str, ...] = ()
+    taint: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

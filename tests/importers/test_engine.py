@@ -18,6 +18,7 @@ from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge.entries.entry import _parsed
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered, ToolCall, Usage
+from kbtui.sessions import TAINT
 from kbtui.sessions.log_records import Mask
 from kbtui.workspace import durable
 from kbtui.workspace.opening import WorkspaceLock, create_workspace
@@ -462,3 +463,37 @@ def test_of_many_notes_each_is_parsed_once(tmp_path: Path) -> None:
         assert len(kb.library.infos()) == 1_350
     parsed = _parsed.cache_info().misses
     assert parsed < 1_350 * 1.25, f"{parsed} times for 1,350 notes"
+
+
+def test_of_two_files_that_get_one_name_neither_is_lost_unsaid(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "note.md").write_text("# Note\n\nWords.\n")
+    (folder / "a*.png").write_bytes(b"first")
+    (folder / "a?.png").write_bytes(b"second")
+    report = bring(kb, folder)
+    (there,) = kb.workspace.knowledge.rglob("*.png")
+    assert there.read_bytes() == b"first"
+    assert [each.place for each in report.skipped] == ["a?.png"]
+
+
+def test_an_answer_that_drew_on_a_private_note_stays_marked_in_another_workspace(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    with opened_base(tmp_path / "own") as own:
+        own.library.create("topic", "Tea", body="Green.")
+        session = own.sessions.create("test")
+        session.append("user", "what was the diagnosis?", turn="t")
+        session.append("assistant", "It was gout.", turn="t", meta={TAINT: ["people/ada"]})
+        session.append("assistant", "Drink some tea.", turn="u")
+        session.close()
+    bring(kb, tmp_path / "own")
+    (info,) = kb.sessions.list()
+    marked = {each.content: each.tainted for each in kb.sessions.read(info.id)}
+    assert marked == {
+        "what was the diagnosis?": False,
+        "It was gout.": True,
+        "Drink some tea.": False,
+    }

@@ -26,6 +26,7 @@ from kbtui.importers.port import ImportedMessage, ImportedNote, Item, Skipped, S
 from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive
 from kbtui.redaction.redact import redact
+from kbtui.sessions import TAINT
 from kbtui.sessions.log_records import (
     SessionLog,
     SessionMessage,
@@ -103,7 +104,15 @@ def _shown_messages(messages: Any) -> Iterator[ImportedMessage]:
         text = words_of(message.content)
         if text and message.role in _SHOWN:
             role: Any = message.role
-            yield ImportedMessage(role, text, message.time if message.time.timestamp() else None)
+            time = message.time if message.time.timestamp() else None
+            yield ImportedMessage(role, text, time, taint=_taint_of(message))
+
+
+def _taint_of(message: SessionMessage) -> tuple[str, ...]:
+    found = message.meta.get(TAINT)
+    if isinstance(found, list):
+        return tuple(map(str, found))
+    return ("",) if found else ()  # of another form, but marked
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,8 +183,9 @@ def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
 def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[Any] | str:
     """Return the value to write for `items`; tags written in one line stay so if possible."""
     written = values.get(key)
-    in_one_line = key in {"tags", "tag"} and isinstance(written, str) and written not in _NULLS
-    if not in_one_line or not items:
+    if key not in {"tags", "tag"} or not isinstance(written, str) or not items:
+        return items
+    if written in _NULLS:
         return items
     before = _as_items(written, "tags")
     between = re.search(r"[,\s]+", written.strip())

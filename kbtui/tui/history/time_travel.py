@@ -119,7 +119,7 @@ class PastPane(NotesPane, inherit_bindings=False):
         self.post_message(OpenSearch())
 
 
-class Since(NamedTuple):
+class ChangesSince(NamedTuple):
     """The differences from now: the files of then, marks for the tree, and a summary."""
 
     then: Mapping[str, str]
@@ -127,7 +127,7 @@ class Since(NamedTuple):
     summary: str
 
 
-def read_since(history: HistoryReader, at: str) -> Since:
+def read_since(history: HistoryReader, at: str) -> ChangesSince:
     """Compare the notes at a commit with the newest ones; run in a thread."""
     then, now = history.tree(at), history.tree("HEAD")
     marks = {
@@ -140,7 +140,7 @@ def read_since(history: HistoryReader, at: str) -> Since:
     later = sum(is_entry(path) and path not in then for path in now)
     parts = [f"{counted(len(marks), 'note')} changed since"] if marks else []
     parts += [f"{counted(later, 'note')} came later"] if later else []
-    return Since(then, marks, f"{' · '.join(parts)}  " if parts else "")
+    return ChangesSince(then, marks, f"{' · '.join(parts)}  " if parts else "")
 
 
 class TimeTravelScreen(FullScreen[None]):

@@ -12,7 +12,7 @@ from kbtui.tui.diff.confirm import confirm, run_with_progress
 from kbtui.workspace.layout import short_name
 
 
-async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:
+async def confirm_and_forget(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:
     """Show the lines that match and forget them if the person agrees; None if they decline.
 
     Raises:

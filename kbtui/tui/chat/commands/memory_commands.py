@@ -17,7 +17,7 @@ from kbtui.memory.background.service import CondensingOutcome, DreamReport
 from kbtui.memory.records.journal import todays_note
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
-from kbtui.tui.chat.commands.forgetting import forget_asked
+from kbtui.tui.chat.commands.forgetting import confirm_and_forget
 from kbtui.tui.chat.commands.importing import import_command
 from kbtui.tui.chat.commands.memory_screen import MemoryScreen
 from kbtui.tui.chat.commands.reports import audit_report
@@ -63,7 +63,7 @@ def _save_journal_setting(where: str) -> None:
 
 async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     try:
-        forgotten = await forget_asked(host.app, kb, argument)
+        forgotten = await confirm_and_forget(host.app, kb, argument)
     except StoppedError as stopped:
         host.say(stopped.message)
         return

@@ -26,7 +26,7 @@ from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.commands.forgetting import forget_asked
+from kbtui.tui.chat.commands.forgetting import confirm_and_forget
 from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import latest
@@ -273,7 +273,7 @@ class MemoryScreen(ListScreen):
         if (fact := self.rows.fact) is None:
             return
         try:
-            forgotten = await forget_asked(self, self.kb, fact.text)
+            forgotten = await confirm_and_forget(self, self.kb, fact.text)
         except StoppedError as stopped:
             tell(self, stopped.message)
             return

@@ -180,8 +180,6 @@ async def show_turn(events: AsyncIterator[Event], view: TurnDisplay) -> int:
 
 
 class _JsonView:
-    """Writes each event as a line of JSON."""
-
     def __init__(self, layout: Layout) -> None:
         self.status = 0
         self._layout = layout

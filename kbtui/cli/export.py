@@ -145,7 +145,6 @@ def export(
 
 
 def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Target) -> _Exported:
-    """Export all files, or those that changed since `begin`."""
     from kbtui.maintenance.export import changed_since, tree_of
 
     tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
@@ -204,7 +203,6 @@ def _form_of(ref: str | None, target: str | None) -> str:
 
 
 def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Exported:
-    """Export a conversation."""
     from kbtui.maintenance.export import session_markdown
 
     session = kb.sessions.find(ref)

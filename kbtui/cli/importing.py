@@ -143,7 +143,6 @@ class _ImportWork:
                     note(f"kbtui: {file}: {problem}")
 
     def run(self) -> None:
-        """Import all exports."""
         from kbtui.importers.engine import run
         from kbtui.importers.frontends import nothing_in
 

@@ -187,7 +187,6 @@ def _names(kb: KnowledgeBase, plans: Sequence[Plan]) -> Names:
 
 
 def _plan_sentence(plan: Plan, names: Names) -> str:
-    """Describe in a sentence who would change what, and why."""
     from kbtui.presentation.actors import actor_name
     from kbtui.presentation.proposals import format_files, reason_of
 

@@ -111,7 +111,6 @@ def _note_dendron(kb: KnowledgeBase) -> None:
 
 
 def _write_demo(root: Path) -> None:
-    """Write the demo into a new workspace."""
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.demo import StoryClock, plant
     from kbtui.workspace.layout import MACHINE

@@ -34,7 +34,6 @@ class _Search(click.Command):
     """A command whose help describes the query language."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table of the query language."""
         with formatter.section("A query may hold"):
             formatter.write_dl(QUERY_LANGUAGE, col_max=38)
 

@@ -127,7 +127,6 @@ def _bar(step: str, done: int, total: int) -> str:
 
 
 def _try_and_assign(models: ModelRegistry, found: FoundModel) -> None:
-    """Try a model and assign it the roles it is good enough for."""
     import asyncio
 
     from kbtui.maintenance.setup import try_model

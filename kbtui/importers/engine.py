@@ -399,7 +399,6 @@ class _Incoming:
             self.flush()
 
     def flush(self) -> None:
-        """Write the queued sessions."""
         lot, self._lot, self._size = self._lot, {}, 0
         self._redactor.redact(lot.values())
         pending, self._pending = self._pending, []

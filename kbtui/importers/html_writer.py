@@ -117,7 +117,6 @@ class _Writer(HTMLParser):
         self._text: list[str] = []
 
     def convert(self, html: str) -> str:
-        """Return the Markdown of a document."""
         self.feed(html)
         self.close()
         self._flush()
@@ -154,11 +153,9 @@ class _Writer(HTMLParser):
         self._text.append(data)
 
     def handle_comment(self, data: str) -> None:  # noqa: ARG002
-        """Ignore comments."""
         self._flush()
 
     def handle_decl(self, decl: str) -> None:
-        """Ignore the doctype."""
         self.handle_comment(decl)
 
     handle_pi = unknown_decl = handle_comment
@@ -182,7 +179,6 @@ class _Writer(HTMLParser):
         self._names[tag] = self._names.get(tag, 0) + 1
 
     def _empty(self, tag: str, attributes: Attributes) -> None:
-        """Add a void element."""
         parts = self._stack[-1].parts
         if tag == "img":
             parts.append(self._picture(attributes))
@@ -219,7 +215,6 @@ class _Writer(HTMLParser):
         return next(each for each in reversed(self._stack) if each.shown)
 
     def _pop(self) -> None:
-        """Close and render the innermost element."""
         element = self._stack.pop()
         name = element.name
         self._names[name] -= 1
@@ -271,7 +266,6 @@ class _Writer(HTMLParser):
         return collapsed.rstrip() if before_block else collapsed
 
     def _rendered(self, element: _Element, text: str) -> str:
-        """Render an element whose content is `text`."""
         if _is_heading(element.name):
             return self._heading(element, text)
         rule = self._rules.get(element.name)

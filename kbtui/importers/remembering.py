@@ -133,8 +133,6 @@ class _LimitedModel(MeteredModel):
 
 
 class _SessionCondenser:
-    """Condenses single conversations of an import."""
-
     def __init__(self, services: Services, memory: Memory, batch: str, model: MeteredModel) -> None:
         self._memory = memory
         self._model = model

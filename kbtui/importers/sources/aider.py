@@ -34,8 +34,6 @@ def _logs(opened: OpenedExport) -> Iterator[str]:
 
 
 class _AiderRun:
-    """Parses one run of the program into a conversation."""
-
     def __init__(self, start: str) -> None:
         self._start = start
         self._parse_time = _parse_time(start)
@@ -46,7 +44,6 @@ class _AiderRun:
         self._fence = ""
 
     def take(self, line: str) -> None:
-        """Parse the next line, without its line end."""
         if line.startswith("> ") or line == ">":
             if self._fence and not line.startswith("> Tokens:"):
                 self._add_line("assistant", line)

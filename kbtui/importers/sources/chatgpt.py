@@ -229,7 +229,6 @@ def _role(message: Record) -> str:
 
 
 def _is_call(message: Record) -> bool:
-    """Return whether a message is a tool call of the model."""
     return _role(message) == "assistant" and message.get("recipient") not in ("all", None)
 
 

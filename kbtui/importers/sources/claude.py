@@ -124,7 +124,6 @@ def _element(name: str, value: Record) -> Iterator[Item]:
 
 
 def _from_design(value: Record) -> Record:
-    """Convert a design conversation to the format of the others."""
     messages = []
     for message in value.records("messages"):
         inner = message.record("content")

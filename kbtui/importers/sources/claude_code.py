@@ -57,8 +57,6 @@ def _is_log(records: Records) -> bool:
 
 
 class _Log:
-    """Collects the messages of a session from its lines."""
-
     def __init__(self) -> None:
         self.id = ""
         self.title = ""
@@ -70,7 +68,6 @@ class _Log:
         self._named: Counter[str] = Counter()
 
     def take(self, line: Record) -> None:
-        """Process the next line."""
         kind, uuid = line.get("type"), str(line.get("uuid") or len(self.messages))
         self._parents[uuid] = str(line.get("parentUuid") or "")
         if kind == "summary":

@@ -63,7 +63,6 @@ class _Session:
         self._named: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
 
     def take(self, line: Record) -> None:
-        """Process the next line."""
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
         if omitted := _OMITTED_TYPE.search(payload.line("type") or line.line("type")):
             self._named[kind == "event_msg"][_OMITTED.get(omitted[0], "step of a tool")] += 1

@@ -93,15 +93,12 @@ def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
 
 @dataclass(slots=True)
 class _OpenNote:
-    """A note that is being parsed."""
-
     parts: dict[str, list[str]] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     files: dict[str, tuple[str, str]] = field(default_factory=dict)  # by hash: path and media type
     tasks: list[str] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """Return the text of a field."""
         return "".join(self.parts.get(name, ()))
 
 
@@ -115,7 +112,6 @@ class _Notes:
     _ids: dict[str, int] = field(default_factory=dict)
 
     def add(self, note: _OpenNote) -> None:
-        """Finish a note."""
         title = line_of(note.text("title")) or "Untitled"
         created, text = note.text("created").strip(), note.text("content")
         name = self._unique_id(line_of(note.text("guid")) or digest(created, title))
@@ -263,7 +259,6 @@ class _File:
         self._left = ""
 
     def take(self, text: str) -> None:
-        """Decode the next piece."""
         if self.problem:
             return
         text = self._left + "".join(text.split())
@@ -320,7 +315,6 @@ def _file(tree: Tree, tag: Any, path: str, mime: str) -> Any:
 
 
 def _mark_todos(tree: Tree) -> None:
-    """Replace checkboxes of both kinds by Markdown's."""
     for tag in tree.find_all("en-todo"):
         is_done = str(tag.get("checked")).lower() in ("true", "checked")
         mark = "[x] " if is_done else "[ ] "

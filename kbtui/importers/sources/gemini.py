@@ -207,7 +207,6 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
 
 
 def _split_cells(stream: IO[bytes]) -> Iterator[str]:
-    """Split a page at the beginnings of cells."""
     left = b""
     while data := stream.read(1 << 20):
         *cells, left = (left + data).split(_CELL_START)

@@ -117,7 +117,6 @@ class _Index:
     _rest: int = 0
 
     def add(self, record: _Record) -> None:
-        """Add an item to the index."""
         id_, kind = record["id"], record["type_"]
         if kind == _NOTE:
             self._notes[id_] = (record["parent_id"], record.title)
@@ -135,7 +134,6 @@ class _Index:
             self._rest += 1
 
     def assign_paths(self) -> None:
-        """Assign a path to each note and file."""
         taken: set[str] = set()
         for id_, (book, title) in sorted(self._notes.items()):
             name = f"{safe_name(title) or 'Untitled'}.md"
@@ -179,6 +177,5 @@ class _Index:
         return f"{link[1]}{relative(target, at)}{link[3] or ''}" if target else link[0]
 
     def others(self) -> Iterator[Item]:
-        """Report the number of other items."""
         if self._rest:
             yield Skipped(counted(self._rest, "other item"), "Old versions and settings of Joplin.")

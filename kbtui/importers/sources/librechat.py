@@ -56,7 +56,6 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
 
 
 def _flat(messages: list[Record]) -> Iterator[Record]:
-    """Yield all messages, depth-first."""
     stack = messages[::-1]
     for _ in range(_MAX_MESSAGES):
         if not stack:

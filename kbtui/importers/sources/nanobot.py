@@ -58,7 +58,6 @@ def _sessions(opened: OpenedExport) -> Iterator[str]:
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    """Yield the conversations, and nanobot's memory as notes."""
     yield from read_each(opened, _sessions(opened), read_session)
     for name in opened.names if opened.is_folder else ():
         if _NOTES.search(name) and opened.size(name) < _MAX_FILE:
@@ -254,7 +253,6 @@ def _messages(
 
 
 def _redacted(value: Any) -> Any:
-    """Redact secrets in all strings of a JSON value."""
     if isinstance(value, list):
         return [_redacted(each) for each in value]
     if isinstance(value, dict):

@@ -111,7 +111,6 @@ class _Pages:
         self._folded = {new.casefold(): new for new in self._new.values()}
 
     def read(self, path: str) -> Iterator[Item]:
-        """Yield the page, database or file at a path."""
         opened, name = self._members[path]
         suffix = PurePosixPath(path).suffix.lower()
         if suffix == ".csv" and _ID.search(PurePosixPath(path).name):

@@ -48,7 +48,6 @@ class _WebPages:
         self._names = frozenset(opened.names)
 
     def read(self, opened: OpenedExport, name: str) -> Iterator[Item]:
-        """Yield a page or a file beside it."""
         path = PurePosixPath(name)
         if path.suffix.lower() not in _PAGES:
             yield read_file(opened, name, name)

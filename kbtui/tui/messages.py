@@ -123,7 +123,7 @@ def tell_error(node: DOMNode, error: KbtuiError) -> None:
 
 
 @contextmanager
-def errors_told(node: DOMNode) -> Iterator[None]:
+def show_errors(node: DOMNode) -> Iterator[None]:
     """Show a `KbtuiError` raised in the block instead of propagating it."""
     try:
         yield

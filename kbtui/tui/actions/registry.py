@@ -524,7 +524,7 @@ _KEY_NAMES = {
 }
 
 
-def teach_alt_enter() -> None:
+def map_alt_enter() -> None:
     r"""Map ``ESC CR``, which some terminals send for Alt+Enter, to Ctrl+J: a new line.
 
     Textual parses it as Escape or Enter; either would surprise in the middle of a text.
@@ -555,7 +555,7 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
     return keymap.get(action.id, action.keys)
 
 
-def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def check_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Return the user's valid key bindings by action id, and a problem per unknown id."""
     known = {action.id for action in ACTIONS if action.keys}
     keymap = {name: keys for name, keys in wanted.items() if name in known and keys.strip()}

@@ -22,7 +22,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.registry import Command, bindings, key_name, teach_alt_enter
+from kbtui.tui.actions.registry import Command, bindings, key_name, map_alt_enter
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -49,7 +49,7 @@ from kbtui.tui.terminal.process import (
 )
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import whole_parts
+from kbtui.tui.widgets.hints import last_parts
 from kbtui.tui.widgets.kinds import PALETTE
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def run_app(workspace: Path | None = None) -> int:
     """
     collect_rarely()
     shorten_switch_interval()
-    teach_alt_enter()
+    map_alt_enter()
     release_closed_widgets()
     while True:
         app = KbtuiApp(workspace)
@@ -152,7 +152,7 @@ class Palette(CommandPalette):
         box = self.query_one(Vertical)
         box.border_title = "Commands"
         room = event.size.width * 19 // 20 - 6
-        box.border_subtitle = whole_parts("↑↓ choose · Enter does it · Esc leaves", room)
+        box.border_subtitle = last_parts("↑↓ choose · Enter does it · Esc leaves", room)
 
 
 class KbtuiApp(KeysInOrder):
@@ -256,7 +256,7 @@ class KbtuiApp(KeysInOrder):
         self.call_from_thread(self._opened, kb)
         if (first := pop_first_note(kb.workspace)) is not None:
             self.call_from_thread(self.main.notes.show_first, first)
-        if self._workspace is None and (vault := workspaces.passed_over(kb.workspace.root)):
+        if self._workspace is None and (vault := workspaces.vault_notice(kb.workspace.root)):
             self.notice(vault)
         self.themes.load(kb.settings)
         with self._services_lock:
@@ -389,13 +389,13 @@ class KbtuiApp(KeysInOrder):
         if not self._is_loaded:
             try:
                 main = self.main
-                self._is_loaded = main.all_there
+                self._is_loaded = main.is_loaded
                 return main.ready_for_more()
             except _NO_SCREEN_YET:
                 return False
         return True
 
-    def give_up(self) -> None:
+    def stop_waiting(self) -> None:
         """Drop the action that waits for the workspace, and return to the prompt."""
         with contextlib.suppress(*_NO_SCREEN_YET):
             self.main.do_when_open(None)
@@ -469,7 +469,7 @@ class KbtuiApp(KeysInOrder):
         chosen = await workspaces.choose(self, here, folder.strip())
         if chosen is None:
             return
-        problem = await asyncio.to_thread(workspaces.openable, chosen)
+        problem = await asyncio.to_thread(workspaces.opening_problem, chosen)
         if problem:
             self.tell(problem)
         else:

@@ -97,7 +97,7 @@ class MainScreen(Screen[None]):
             self.app.notify(_STILL_OPENING, markup=False)
 
     @property
-    def all_there(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether no further input can have to wait for the workspace."""
         return self.chat.kb is not None and self._deferred is None and self.notes.is_filled
 

@@ -58,8 +58,8 @@ class Field(NamedTuple):
 
     def fits(self, wanted: str) -> bool:
         """Return whether all words of the filter occur in the field."""
-        said = fold(f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}")
-        return all(word in said for word in wanted.split())
+        text = fold(f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}")
+        return all(word in text for word in wanted.split())
 
     @property
     def about(self) -> str:
@@ -77,10 +77,12 @@ class Field(NamedTuple):
         """The default value, as shown."""
         if self.action is not None:
             return key_names(self.action.keys)
-        return _unset(self.setting) if _is_role(self.setting) else said(self.setting.default)
+        return (
+            _unset(self.setting) if _is_role(self.setting) else format_value(self.setting.default)
+        )
 
 
-def said(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value for display."""
     if value is None or value in ([], {}, ""):
         return "-"
@@ -96,7 +98,7 @@ def fields_of(settings: Iterable[Setting], keymap: Mapping[str, str]) -> list[Fi
     found = list(settings)
     models = [_role(each) for each in found if _is_role(each)]
     rest = [
-        Field(_group(each), _label(each), said(each.value), each)
+        Field(_group(each), _label(each), format_value(each.value), each)
         for each in found
         if not _is_role(each) and each.name != "ui.keys"
     ]
@@ -110,7 +112,7 @@ def _is_role(setting: Setting) -> bool:
 
 def _role(setting: Setting) -> Field:
     role = setting.name.split(".")[1]
-    value = _unset(setting) if setting.value is None else said(setting.value)
+    value = _unset(setting) if setting.value is None else format_value(setting.value)
     value = _OFFLINE if value == OFFLINE else value
     return Field(_MODELS, _ROLES[role][0] if role in _ROLES else role, value, setting)
 
@@ -386,7 +388,9 @@ class SettingsScreen(ListScreen):
         return await ask_text(self, field.label, text, field.about)
 
     async def _pick(self, field: Field, values: Sequence[Any]) -> str | None:
-        return await pick(self, field.label, [Choice(said(each), "", str(each)) for each in values])
+        return await pick(
+            self, field.label, [Choice(format_value(each), "", str(each)) for each in values]
+        )
 
     async def _pick_model(self, field: Field) -> str | None:
         """Ask for a discovered model, any other by name, or none."""

@@ -93,7 +93,7 @@ class StatusLine(Hints):
             self.index = f"{INDEXING[status.state]} {bar(done)} {left}".rstrip()
         elif self.working and status.reading[1]:
             self._pace = self._pace or Pace()
-            self.index = f"reading files {self._pace.said(*status.reading)}"
+            self.index = f"reading files {self._pace.text(*status.reading)}"
         elif self.working:
             text = clean_line(status.message)
             text = text[:1].lower() + text[1:]

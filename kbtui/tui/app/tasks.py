@@ -33,7 +33,7 @@ class Task(NamedTuple):
     does: str = "stops it"
 
 
-def index_at_work(status: IndexStatus) -> str:
+def index_activity(status: IndexStatus) -> str:
     """Return the search index's current work and time left, or "" if it is idle."""
     if status.state not in INDEXING:
         return ""
@@ -71,7 +71,7 @@ def _memory(kb: KnowledgeBase) -> Iterator[Task]:
 
 def _search(kb: KnowledgeBase) -> Iterator[Task]:
     status, pause = kb.search.status(), kb.search.pause
-    text = index_at_work(status)
+    text = index_activity(status)
     if text and status.state != "embedding":
         yield Task("Search", text)
     elif pause.stopped:

@@ -6,13 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.registry import checked_keymap
+from kbtui.tui.actions.registry import check_keymap
 from kbtui.tui.terminal.themes import (
     bundled_folder,
-    first_theme,
-    keep_theme,
+    cache_theme,
     load_themes,
-    remember_theme,
+    save_theme,
+    startup_theme,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ThemeManager:
         self.found: Mapping[str, Theme] = {}
         self._app = app
         self._tell = tell
-        self._apply_first(first_theme())
+        self._apply_first(startup_theme())
 
     def _apply_first(self, theme: Theme) -> None:
         """Apply a theme before the first frame, without parsing the stylesheet for another first.
@@ -63,7 +63,7 @@ class ThemeManager:
         from kbtui.settings import config_folder
 
         loaded = load_themes([bundled_folder(), config_folder() / "themes"])
-        keymap, problems = checked_keymap(settings.ui.keys)
+        keymap, problems = check_keymap(settings.ui.keys)
         all_problems = [*loaded.problems, *problems]
         for problem in all_problems:
             log.warning("%s", problem)
@@ -81,7 +81,7 @@ class ThemeManager:
             return
         self._app.theme = name
         theme = self._app.available_themes[name]
-        self._app.run_worker(lambda: remember_theme(theme), thread=True, group="theme")
+        self._app.run_worker(lambda: cache_theme(theme), thread=True, group="theme")
 
     def choices(self) -> list[tuple[str, str]]:
         """Return (name, remark) of all themes: our defaults, other files, then Textual's."""
@@ -101,6 +101,6 @@ class ThemeManager:
 
     def _save(self, theme: Theme) -> None:
         try:
-            keep_theme(theme)
+            save_theme(theme)
         except KbtuiError as error:
             self._app.call_from_thread(self._tell, str(error))

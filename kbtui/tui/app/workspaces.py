@@ -13,7 +13,7 @@ from kbtui.presentation.times import format_time
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.tui.widgets.title_row import folder_said
+from kbtui.tui.widgets.title_row import folder_text
 from kbtui.workspace.opening import (
     KnownWorkspace,
     belongs_to_other_program,
@@ -47,7 +47,7 @@ def _resolve(typed: str, others: Sequence[KnownWorkspace]) -> Path:
     return matches[0] if len(matches) == 1 and not named.is_dir() else named
 
 
-def openable(folder: Path) -> str:
+def opening_problem(folder: Path) -> str:
     """Return why `folder` can't be opened, or "" if it can."""
     try:
         place = find_workspace(folder)
@@ -58,7 +58,7 @@ def openable(folder: Path) -> str:
     return ""
 
 
-def passed_over(opened: Path) -> str:
+def vault_notice(opened: Path) -> str:
     """Return a notice if the app was started in a vault that isn't the workspace it opened."""
     try:
         here = Path.cwd()
@@ -75,4 +75,4 @@ def passed_over(opened: Path) -> str:
 
 
 def _to_choice(known: KnownWorkspace) -> Choice[str]:
-    return Choice(folder_said(known.path), format_time(known.used), str(known.path))
+    return Choice(folder_text(known.path), format_time(known.used), str(known.path))

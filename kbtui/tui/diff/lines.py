@@ -17,7 +17,7 @@ from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import Links, render_single_line
 from kbtui.tui.markdown.syntax import LinkRef
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES
 
@@ -145,7 +145,7 @@ def _count_changed(diff: FileDiff, kind: str, *, raw: bool) -> int:
 
 
 def _file_line(diff: FileDiff, names: Names, *, raw: bool) -> Line:
-    named = signed(names[diff.path], ".diff--name")
+    named = with_sign(names[diff.path], ".diff--name")
     parts: list[Content | str | tuple[str, str]] = [" ", named, " "]
     kind = _KINDS[diff.kind]
     if diff.old_path and diff.old_path != diff.path:

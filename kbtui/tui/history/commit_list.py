@@ -20,7 +20,7 @@ from kbtui.presentation.notes import Names
 from kbtui.presentation.times import day_heading
 from kbtui.text import shorten
 from kbtui.tui.terminal.background import latest
-from kbtui.tui.widgets.kinds import pieces_drawn
+from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
 
 _FIRST_BATCH = 200
@@ -78,7 +78,7 @@ class CommitList(RowList[Commit | date | None]):
         """The commit under the cursor."""
         return self.item if isinstance(self.item, Commit) else None
 
-    def rests_on(self, index: int) -> bool:
+    def can_stop_on(self, index: int) -> bool:
         return isinstance(self.items[index], Commit)
 
     # Reading
@@ -165,7 +165,7 @@ class CommitList(RowList[Commit | date | None]):
         summary = summarize(row, self._names, self._path)
         who = shorten(committer(row), _ACTOR_CHARACTERS)
         style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
-        description = Content.assemble(*pieces_drawn(summary.pieces))
+        description = Content.assemble(*draw_pieces(summary.pieces))
         if row.id in self._undone_ids:
             description = description.stylize(".rows--gone")
         line = Content.assemble(

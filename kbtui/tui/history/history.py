@@ -36,7 +36,7 @@ from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.kinds import sentence_drawn
+from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.row_list import Choice, RowList
 
 _YEAR_ROWS = 44
@@ -272,7 +272,7 @@ class HistoryScreen(ListAndDiff):
         await self._confirm_and_undo(commit, undo)
 
     async def _confirm_and_undo(self, commit: Commit, undo: Callable[..., object]) -> None:
-        description = sentence_drawn(commit, self._names()).plain
+        description = draw_sentence(commit, self._names()).plain
         done = await confirm_and_undo(self, self.kb.history, description, undo)
         if done is not None:
             tell(self, f"Undone: {description}. The undo is a change of its own.")

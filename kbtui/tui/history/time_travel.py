@@ -42,8 +42,8 @@ from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.full_screen import FullScreen
-from kbtui.tui.widgets.kinds import sentence_drawn
-from kbtui.tui.widgets.line_view import coloured
+from kbtui.tui.widgets.kinds import draw_sentence
+from kbtui.tui.widgets.line_view import resolve_styles
 
 _DEBOUNCE_SECONDS = 0.08
 """The debounce before the notes of a change are read, as the slider may only pass over it."""
@@ -176,7 +176,7 @@ class TimeTravelScreen(FullScreen[None]):
         return Content.assemble(
             (f"AS IT WAS {when_text(commit).removeprefix('on ')} · read-only", "bold"),
             f"  {differs}",
-            coloured(self, sentence_drawn(commit, names or Names())),
+            resolve_styles(self, draw_sentence(commit, names or Names())),
         )
 
     notes = getters.query_one(PastPane)
@@ -326,7 +326,7 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
 async def restore_before(node: DOMNode, history: History, commit: Commit) -> Commit | None:
     """Restore everything durable to its state before a commit; otherwise like `restore_file`."""
     text = (
-        f"{sentence_drawn(commit, Names()).plain} ({when_text(commit)})\n"
+        f"{draw_sentence(commit, Names()).plain} ({when_text(commit)})\n"
         "{files} would become what they were before it; later changes go too. What was edited by "
         "hand is recorded first, and this can be undone."
     )

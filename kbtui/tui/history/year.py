@@ -23,7 +23,7 @@ from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep
 from kbtui.presentation.times import day_heading
 from kbtui.text import clean_line, counted, shorten
-from kbtui.tui.widgets.hints import whole_parts
+from kbtui.tui.widgets.hints import last_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 WEEKS = 53
@@ -121,7 +121,7 @@ class YearView(Looks, Widget, can_focus=True):
         self._show_key_hints()
 
     def _show_key_hints(self) -> None:
-        hints = whole_parts(_KEY_HINTS, self.outer_size.width - _CORNER_COLUMNS)
+        hints = last_parts(_KEY_HINTS, self.outer_size.width - _CORNER_COLUMNS)
         self.border_subtitle = hints if self.has_focus else ""
 
     # Geometry

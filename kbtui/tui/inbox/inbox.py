@@ -31,8 +31,8 @@ from kbtui.tui.messages import (
     InboxChanged,
     KnowledgeChanged,
     OpenEntry,
-    errors_told,
     leave_for,
+    show_errors,
     tell_error,
 )
 from kbtui.tui.search.finder import Preview
@@ -164,7 +164,7 @@ class InboxScreen(ListAndDiff):
 
     async def _read(self, *, settle: bool = False) -> None:
         """Read and show the proposals; `settle` first removes those already in the files."""
-        with errors_told(self):
+        with show_errors(self):
             if settle and self.kb.workspace.writable:
                 await asyncio.to_thread(self._inbox.settle)
             self._show_plans(*await asyncio.to_thread(self._waiting))
@@ -303,7 +303,7 @@ class InboxScreen(ListAndDiff):
             self._show_status("Nothing was accepted here yet; F4 shows every change.")
             return
         history = self.kb.history
-        with errors_told(self):
+        with show_errors(self):
             undo, own = partial(history.undo, commit.id), [each.path for each in commit.paths]
             done = await confirm_and_undo(self, history, commit.subject, undo, own)
             if done is None:
@@ -314,7 +314,7 @@ class InboxScreen(ListAndDiff):
 
     async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
         work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)
-        with errors_told(self):
+        with show_errors(self):
             commit = await asyncio.to_thread(work)
             left = len(plan.places) - len(keys)
             rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
@@ -328,7 +328,7 @@ class InboxScreen(ListAndDiff):
         await self._run_and_reload(work, "Rejected; it isn't proposed again.")
 
     async def _run_and_reload(self, work: Callable[[], object], status: str) -> None:
-        with errors_told(self):
+        with show_errors(self):
             await asyncio.to_thread(work)
             self._show_status(status)
         await self._read()
@@ -362,7 +362,7 @@ class InboxScreen(ListAndDiff):
     async def _save_edit(self, event: PlaceEditor.Saved) -> None:
         """Save the edited text; if that fails, the editor stays open."""
         edit = partial(self._inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
-        with errors_told(self):
+        with show_errors(self):
             await asyncio.to_thread(edit)
             self._show_status("Your text is proposed there now: a accepts it.")
             self._close_editor()

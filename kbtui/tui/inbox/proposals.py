@@ -25,8 +25,8 @@ from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.notes.entry_editor import normalize_line_ends, restore_line_ends
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import latest
-from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList, at_both_ends
+from kbtui.tui.widgets.kinds import with_sign
+from kbtui.tui.widgets.row_list import RowList, justified_row
 
 
 class ProposalList(RowList[Plan]):
@@ -57,12 +57,12 @@ class ProposalList(RowList[Plan]):
             parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
         when = Content.styled(format_time(proposal.created), ".rows--muted")
         why = Content.styled(f"   {reason_of(plan, self.names)}", ".rows--muted")
-        first = at_both_ends(Content.assemble(*parts), when, width)
+        first = justified_row(Content.assemble(*parts), when, width)
         return [first, why.truncate(width, ellipsis=True)]
 
     def _file_names(self, plan: Plan) -> Content:
         named, more = named_files(plan, self.names)
-        return Content(", ").join(map(signed, named)) + more
+        return Content(", ").join(map(with_sign, named)) + more
 
 
 class PlaceView(DiffView):

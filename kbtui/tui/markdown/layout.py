@@ -18,7 +18,7 @@ from kbtui.tui.markdown.inline import InlineBuilder, Links, checkbox
 from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 
 MIN_WIDTH = 8
@@ -174,7 +174,7 @@ class _Layout:
                 row = Content.styled(clean_line(text), ".md--muted")
                 if note is not None:
                     _, mark = self.links.style(LinkRef("file", note.path, str(line or "")))
-                    title = signed(note) if note != last else Content("  …")
+                    title = with_sign(note) if note != last else Content("  …")
                     row = Content("   ").join((title, row)).stylize(mark)
                 self.lines.append(Line(row.truncate(width, ellipsis=True), source))
                 last = note

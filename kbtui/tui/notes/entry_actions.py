@@ -27,7 +27,7 @@ from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal.process import edit_file
 from kbtui.tui.widgets.dialogs import NewEntryDialog, ask, ask_text, pick
-from kbtui.tui.widgets.kinds import sentence_drawn
+from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
@@ -205,14 +205,14 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
     paths = () if moved else (path,)
     if await _undo(node, kb, commit, paths, (path,)) is not None:
-        tell(node, f"Undone: {sentence_drawn(commit, await _load_names(kb)).plain}.")
+        tell(node, f"Undone: {draw_sentence(commit, await _load_names(kb)).plain}.")
 
 
 async def _undo(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
     undo = partial(kb.history.undo, commit.id, paths=paths)
-    summary = sentence_drawn(commit, await _load_names(kb)).plain
+    summary = draw_sentence(commit, await _load_names(kb)).plain
     return await confirm_and_undo(node, kb.history, summary, undo, own)
 
 

@@ -16,7 +16,7 @@ from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS
 from kbtui.tui.widgets.kinds import KIND_STYLE, sign
-from kbtui.tui.widgets.row_list import RowList, at_both_ends
+from kbtui.tui.widgets.row_list import RowList, justified_row
 from kbtui.workspace.layout import CATEGORIES, ENTRIES
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class KnowledgeTree(RowList[Row]):
         if changed and not is_open:
             parts.append((f"  {_CHANGE_SIGN}{changed}", ".rows--accent"))
         line = Content.assemble(*parts)
-        return at_both_ends(line, Content.styled(f"{folder.count:,}", ".rows--muted"), width)
+        return justified_row(line, Content.styled(f"{folder.count:,}", ".rows--muted"), width)
 
     def _entry_line(self, entry: EntryInfo, indent: str, width: int) -> Content:
         title, lead = title_of(entry), Content(f"{indent}  ")
@@ -355,7 +355,7 @@ class KnowledgeTree(RowList[Row]):
         room = width - right.cell_length - 2
         if room < _MIN_TITLE_CELLS and name.cell_length > room:
             right = Content()
-        return at_both_ends(name, right, width)
+        return justified_row(name, right, width)
 
     def _change_note(self, entry: EntryInfo) -> Content:
         """Return who changed an entry since it was last viewed, else the day of its last change."""

@@ -44,8 +44,8 @@ from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import FullScreen
-from kbtui.tui.widgets.kinds import mark, sign, signed
-from kbtui.tui.widgets.line_view import Looks, steady, style_parser, to_strip
+from kbtui.tui.widgets.kinds import mark, sign, with_sign
+from kbtui.tui.widgets.line_view import Looks, strip_ambiguous, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
@@ -61,7 +61,7 @@ def read_neighbourhood(kb: KnowledgeBase, path: str, steps: int = 2) -> Neighbou
     @cache
     def named(of: str) -> Named:
         name = names[of]
-        return replace(name, title=steady(name.title), kind=name.kind or OTHER)
+        return replace(name, title=strip_ambiguous(name.title), kind=name.kind or OTHER)
 
     near = kb.library.neighbours(path)
     targets: dict[str, Sequence[str]] = {}
@@ -297,7 +297,7 @@ class MapScreen(FullScreen[OpenEntry]):
         around = await asyncio.to_thread(read_neighbourhood, self.kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
         place = f"{notes} within {counted(self.map.steps, 'step')}"
-        title = Content.assemble("Map of ", signed(around.middle))
+        title = Content.assemble("Map of ", with_sign(around.middle))
         self.query_one("#map-pane", Pane).label_with(title, place=place)
         self.map.show(around, pointed)
 
@@ -317,7 +317,7 @@ class MapScreen(FullScreen[OpenEntry]):
             text.show(SourceText(titles, raw=True))
             return
         document = await asyncio.to_thread(load_document, self.kb, item.path)
-        pane.label_with(signed(item), place=short_name(item.path))
+        pane.label_with(with_sign(item), place=short_name(item.path))
         text.show(document.source())
 
     # Keys

@@ -24,7 +24,7 @@ from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import NAME_PREFIX, short_name
 
@@ -286,7 +286,7 @@ class NotesPane(Vertical):
         path = event.document.path
         if self.view is not None:
             place = "" if path.startswith(NAME_PREFIX) else short_name(path)
-            self.view.label_with(signed(event.document.named), place=clean_line(place))
+            self.view.label_with(with_sign(event.document.named), place=clean_line(place))
         self.panel.clear_mark(path)
 
     @on(OpenEntry)

@@ -19,8 +19,8 @@ from kbtui.tui.messages import OpenEntry, leave_for
 from kbtui.tui.notes.documents import load_document
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ReadingDialog
-from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.line_view import coloured
+from kbtui.tui.widgets.kinds import with_sign
+from kbtui.tui.widgets.line_view import resolve_styles
 
 
 class LinkTarget(NamedTuple):
@@ -72,8 +72,8 @@ class PreviewScreen(ReadingDialog[None]):
         elif part:
             self._line = await asyncio.to_thread(line_named, document.text, part)
         position = f" {self._index + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
-        self.query_one(Vertical).border_title = coloured(
-            self, signed(document.named) + Content(position)
+        self.query_one(Vertical).border_title = resolve_styles(
+            self, with_sign(document.named) + Content(position)
         )
         reveal = (self._line, None) if self._line is not None else None
         self.query_one(MarkdownView).show(document.source(), reveal=reveal)

@@ -19,7 +19,7 @@ from kbtui.presentation.times import format_day
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
 from kbtui.tui.terminal.background import latest
-from kbtui.tui.widgets.kinds import pieces_drawn
+from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
 
 _MAX_CHANGES = 50
@@ -73,7 +73,7 @@ class RecentChanges(RowList[Commit], can_focus=False):
                 ".rows--second" if commit.actor is Actor.YOU else ".rows--accent",
             ),
             " ",
-            *pieces_drawn(summarize(commit, self._names).pieces),
+            *draw_pieces(summarize(commit, self._names).pieces),
         )
         return [line.truncate(width - 1, ellipsis=True)]
 

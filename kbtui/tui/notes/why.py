@@ -28,7 +28,7 @@ from kbtui.tui.markdown.plain import without_markup
 from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ListDialog
-from kbtui.tui.widgets.kinds import pieces_drawn
+from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
 _MESSAGE_ROWS = 12
@@ -163,7 +163,7 @@ def description(commit: Commit, names: Names | None = None) -> Content:
         facts.append("from a conversation")
     if commit.origin.batch:
         facts.append("one of several at once")
-    drawn = pieces_drawn(summarize(commit, names or Names()).pieces)
+    drawn = draw_pieces(summarize(commit, names or Names()).pieces)
     lines = [
         Content.assemble(committer(commit), " ", *drawn).stylize("bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),

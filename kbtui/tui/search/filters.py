@@ -44,7 +44,7 @@ class QueryInput(Input):
             super().action_delete_left()
 
 
-def values_of(kb: KnowledgeBase) -> Mapping[str, Sequence[str]]:
+def condition_values(kb: KnowledgeBase) -> Mapping[str, Sequence[str]]:
     """Return the values of each condition, most frequent first; call in a thread."""
     infos = kb.library.infos()
     types = Counter(info.type for info in infos if info.type)
@@ -77,7 +77,7 @@ def _quoted(value: str) -> str:
     return f'"{value}"' if " " in value else value
 
 
-def chips_drawn(chips: Iterable[str]) -> Content:
+def draw_chips(chips: Iterable[str]) -> Content:
     """Return the chips in a row; a click removes one."""
     styled = [
         Content.styled(f" {_chip_text(chip)} ", "$text-secondary on $secondary-muted").stylize(
@@ -96,7 +96,7 @@ def _chip_text(chip: str) -> str:
     return f"{'not ' if is_negated else ''}{name.removeprefix('-')} {value.strip(chr(34))}"
 
 
-def offers_drawn(offers: Sequence[str], before: str = "") -> Content:
+def draw_offers(offers: Sequence[str], before: str = "") -> Content:
     """Return the completions in a row; Tab accepts the first, a click any."""
     return Content.assemble((before, "$text-muted"), *_offers(offers))
 

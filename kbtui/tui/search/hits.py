@@ -13,8 +13,8 @@ from kbtui.search.results import Hit, without_weak
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
-from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList, at_both_ends
+from kbtui.tui.widgets.kinds import with_sign
+from kbtui.tui.widgets.row_list import RowList, justified_row
 from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
 
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
@@ -86,7 +86,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         if len(lines) > 2:
             lines[1] = (lines[1].rstrip() + " …").truncate(max(10, width - 4), ellipsis=True)
         below = (Content("   ") + line for line in lines[:2])
-        return [at_both_ends(head, right, width), *below]
+        return [justified_row(head, right, width), *below]
 
     def _head(self, hit: Hit, *, same_note: bool) -> Content:
         """Return the note, omitted after its first hit, and the section."""
@@ -96,7 +96,9 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         if same_note:
             return Content.styled(f"   {section or 'further down'}{also}", ".rows--muted")
         into = f"{INTO}{section}" if section else ""
-        return Content.assemble(" ", signed(named, ".rows--strong"), (into + also, ".rows--muted"))
+        return Content.assemble(
+            " ", with_sign(named, ".rows--strong"), (into + also, ".rows--muted")
+        )
 
 
 def _note(hit: Hit) -> str:

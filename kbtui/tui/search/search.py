@@ -21,14 +21,14 @@ from kbtui.search.query.parser import split_conditions
 from kbtui.search.results import Hit, SearchResult
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.search.filters import QueryInput, chips_drawn, offered, offers_drawn, values_of
+from kbtui.tui.search.filters import QueryInput, condition_values, draw_chips, draw_offers, offered
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.search.hits import HitList, log_of, paths_in
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.line_view import coloured
+from kbtui.tui.widgets.kinds import with_sign
+from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
@@ -128,7 +128,7 @@ class SearchScreen(Finder):
 
     @latest("values")
     async def _load_values(self) -> None:
-        self._values = await asyncio.to_thread(values_of, self.kb)
+        self._values = await asyncio.to_thread(condition_values, self.kb)
         self._offer()
 
     hits = getters.query_one(HitList)
@@ -161,7 +161,7 @@ class SearchScreen(Finder):
 
     def _set_chips(self, chips: Sequence[str]) -> None:
         self._chips = [*chips]
-        self.query_one("#search-chips", Static).update(chips_drawn(chips))
+        self.query_one("#search-chips", Static).update(draw_chips(chips))
 
     @on(Input.Changed)
     def _extract_chips(self) -> None:
@@ -187,7 +187,7 @@ class SearchScreen(Finder):
         self._offers = offered(typed, self._values) if typed or not self._chips else []
         line = self.query_one("#search-offers", Static)
         line.display = bool(self._offers)
-        line.update(offers_drawn(self._offers, "" if typed else "Narrow by "))
+        line.update(draw_offers(self._offers, "" if typed else "Narrow by "))
 
     def action_take_offer(self, number: int) -> None:
         """Replace the last word by an offer; ignore an offer that no longer exists."""
@@ -301,7 +301,7 @@ class SearchScreen(Finder):
         """Preview the hit under the cursor."""
         hit = self.hits.hit
         if hit is not None:
-            preview.border_title = coloured(preview, signed(self.hits.named(hit)))
+            preview.border_title = resolve_styles(preview, with_sign(self.hits.named(hit)))
             path, message = self._target(hit)
             preview.look_at(path, (hit.line, hit.lines[1]), message)
 

@@ -27,8 +27,8 @@ from kbtui.tui.notes.fuzzy import (
 )
 from kbtui.tui.notes.knowledge_tree import marked
 from kbtui.tui.search.finder import Finder, Preview
-from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList, at_both_ends
+from kbtui.tui.widgets.kinds import with_sign
+from kbtui.tui.widgets.row_list import RowList, justified_row
 
 LIMIT = 200
 
@@ -81,12 +81,12 @@ class EntryNamesList(RowList[FoundEntry]):
             offer = Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”")
             return [offer.truncate(width, ellipsis=True)]
         named = Named(entry.path, title_of(entry), kind_of(entry.type, entry.path))
-        name = Content(" ") + signed(named)
+        name = Content(" ") + with_sign(named)
         if line is not None:
             remark = Content.styled("  in its text", ".rows--muted")
             return [(name + remark).truncate(width, ellipsis=True)]
         name = marked(name, named.title, self.query_text)
-        return [at_both_ends(name, Content.styled(self._place(entry), ".rows--muted"), width)]
+        return [justified_row(name, Content.styled(self._place(entry), ".rows--muted"), width)]
 
     def _place(self, entry: EntryInfo) -> str:
         """Return the kind of a page, or the path of an entry whose title isn't unique."""

@@ -127,7 +127,7 @@ def check_theme(values: Mapping[Any, Any]) -> Theme:
     )
 
 
-def first_theme() -> Theme:
+def startup_theme() -> Theme:
     """Return the theme of the first frame: the last one shown, or the default."""
     if (values := read_json(_cache_file())) is not None:
         try:
@@ -148,7 +148,7 @@ def _parse_bundled(text: str) -> dict[str, Any]:
     return fields
 
 
-def remember_theme(theme: Theme) -> None:
+def cache_theme(theme: Theme) -> None:
     """Cache a theme, bundled or Textual's own, for the first frame of the next start."""
     import json
 
@@ -156,7 +156,7 @@ def remember_theme(theme: Theme) -> None:
     write_state(_cache_file(), json.dumps(values))
 
 
-def keep_theme(theme: Theme) -> None:
+def save_theme(theme: Theme) -> None:
     """Save the chosen theme to the user's config.toml, preserving its comments and order.
 
     Raises:
@@ -166,7 +166,7 @@ def keep_theme(theme: Theme) -> None:
 
     from kbtui.settings import changed_config
 
-    remember_theme(theme)
+    cache_theme(theme)
     try:
         with changed_config() as document:
             document.setdefault("ui", tomlkit.table())["theme"] = theme.name

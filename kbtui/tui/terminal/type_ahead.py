@@ -95,7 +95,7 @@ class KeysInOrder(App[None]):
         """Return False while the app can't handle further keys, as before a workspace is open."""
         return True
 
-    def give_up(self) -> None:
+    def stop_waiting(self) -> None:
         """Stop waiting: called when a leave key is typed while the app isn't ready."""
 
     def _check_leave_keys(self) -> None:
@@ -105,7 +105,7 @@ class KeysInOrder(App[None]):
         ]
         if True not in is_leave_key:
             return
-        self.give_up()
+        self.stop_waiting()
         if self.ready_for_more():
             for _ in range(is_leave_key.index(True)):
                 self._queue.popleft()

@@ -21,7 +21,7 @@ from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.messages import tell
 from kbtui.tui.terminal.type_ahead import KeysInOrder
-from kbtui.tui.widgets.hints import whole_parts
+from kbtui.tui.widgets.hints import last_parts
 from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.line_view import LineView
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList, ValueT
@@ -80,7 +80,7 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         """Show a hint in the lower border, or in a row above it if it doesn't fit."""
         box, below = self.query_one(Vertical), self.query_one(".keys", Static)
         room = box.outer_size.width - _BORDER_CELLS
-        hint = hint if self.NEEDS_ALL_HINTS else whole_parts(hint, room)
+        hint = hint if self.NEEDS_ALL_HINTS else last_parts(hint, room)
         fits = cell_len(hint) <= room
         box.border_subtitle = Content(hint if fits else "")
         below.display = not fits

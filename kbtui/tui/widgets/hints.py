@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import ActiveBinding
 
-MOST_HINTS = 7
+MAX_HINTS = 7
 _GAP = Content("   ")
 _HELP_ACTION = "global.help"
 
 
-def whole_parts(text: str, room: int) -> str:
+def last_parts(text: str, room: int) -> str:
     """Return the last parts of ``one · two`` that fit into `room` cells, at least one."""
     while cell_len(text) > room and " · " in text:
         text = text.partition(" · ")[2]
@@ -61,7 +61,7 @@ class Hints(Static):
     @staticmethod
     def _fit(hints: list[Content], room: int) -> Content:
         line = Content()
-        for hint in hints[:MOST_HINTS]:
+        for hint in hints[:MAX_HINTS]:
             longer = _GAP.join([line, hint]) if line else hint
             if longer.cell_length > room:
                 break

@@ -60,24 +60,24 @@ def kind_colour(theme: Theme, name: str) -> str:
     return themed or (_DARK if theme.dark else _LIGHT)[name]
 
 
-def signed(named: Named, style: str = "") -> Content:
+def with_sign(named: Named, style: str = "") -> Content:
     """Return the title of a note after the sign of its kind."""
     title = Content.styled(clean_line(named.title), style)
     return sign(named.kind) + title if named.kind is not None else title
 
 
-def pieces_drawn(pieces: Iterable[str | Named]) -> Iterator[Content]:
+def draw_pieces(pieces: Iterable[str | Named]) -> Iterator[Content]:
     """Convert the pieces of a sentence, drawing notes with their signs."""
-    return (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
+    return (with_sign(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
 
 
-def sentence_drawn(commit: Commit, names: Names) -> Content:
+def draw_sentence(commit: Commit, names: Names) -> Content:
     """Return the sentence of what a commit did and who made it."""
     # Imported here because the first frame shows no commits.
     from kbtui.presentation.actors import committer
     from kbtui.presentation.commit_summary import summarize
 
-    return Content.assemble(f"{committer(commit)} ", *pieces_drawn(summarize(commit, names).pieces))
+    return Content.assemble(f"{committer(commit)} ", *draw_pieces(summarize(commit, names).pieces))
 
 
 def sign(kind: Kind) -> Content:

@@ -36,7 +36,7 @@ _AMBIGUOUS_WIDTH = re.compile(
 )
 
 
-def steady(text: str) -> str:
+def strip_ambiguous(text: str) -> str:
     """Remove the joined parts of emoji, on whose width terminals disagree.
 
     A family keeps its first member, a hand loses its skin tone. Some terminals draw such a sequence
@@ -99,7 +99,7 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
     return parse
 
 
-def coloured(widget: Widget, content: Content) -> Content:
+def resolve_styles(widget: Widget, content: Content) -> Content:
     """Resolve a text's styles against `widget`, for border titles, which don't resolve any."""
     parse = style_parser(widget)
     spans = [Span(start, end, parse(style)) for start, end, style in content.spans]
@@ -111,7 +111,8 @@ def to_strip(
 ) -> Strip:
     """Render one line, cropped or padded to `width` cells; it must contain no tabs."""
     segments = [
-        Segment(steady(text), style.rich_style) for text, style in content.render(base, "", parse)
+        Segment(strip_ambiguous(text), style.rich_style)
+        for text, style in content.render(base, "", parse)
     ]
     return Strip(segments).adjust_cell_length(width, base.rich_style)
 

@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.style import Style
 
-from kbtui.tui.widgets.line_view import coloured, steady
+from kbtui.tui.widgets.line_view import resolve_styles, strip_ambiguous
 
 _EDGE_CELLS = 6
 """Cells of an edge that labels leave free: the corners and a bit of line on each side."""
@@ -44,9 +44,9 @@ class Pane(Vertical):
             remark: Shown at its right if both fit.
             place: A path, shown in the lower border; one that is too long loses its middle.
         """
-        self._heading = Content(steady(name)) if isinstance(name, str) else name
+        self._heading = Content(strip_ambiguous(name)) if isinstance(name, str) else name
         self._remark = Content(remark) if isinstance(remark, str) else remark
-        self._place = steady(place)
+        self._place = strip_ambiguous(place)
         self._draw_labels()
 
     def on_resize(self) -> None:
@@ -75,7 +75,7 @@ class Pane(Vertical):
 
     def _edge(self, room: int) -> Content:
         """Return name and remark with the border's line between them."""
-        heading = coloured(self, self._heading)
+        heading = resolve_styles(self, self._heading)
         gap = room - self._remark.cell_length - 2
         if not self._remark or gap < min(_MIN_NAME_CELLS, heading.cell_length) + 1:
             return heading

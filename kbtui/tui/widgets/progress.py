@@ -25,7 +25,7 @@ class Pace:
     def __init__(self) -> None:
         self._started = monotonic()
 
-    def said(self, done: int, total: int) -> str:
+    def text(self, done: int, total: int) -> str:
         """Return a bar and, if it can be estimated, the time left; "" for an unknown total."""
         if total <= 0:
             return ""
@@ -37,12 +37,12 @@ class Pace:
         return f"{bar(share)} about {span(left)} left" if left >= 1 else bar(share)
 
 
-def paces(tell: Callable[[str], None]) -> Callable[[str, int, int], None]:
+def progress_reporter(tell: Callable[[str], None]) -> Callable[[str, int, int], None]:
     """Return a callback (step, done, total) that reports each step's progress to `tell`."""
-    paces: dict[str, Pace] = {}
+    by_step: dict[str, Pace] = {}
 
     def report(step: str, done: int, total: int) -> None:
-        pace = paces.setdefault(step, Pace())
-        tell(f"{step[:1].lower()}{step[1:]} {pace.said(done, total)}".rstrip())
+        pace = by_step.setdefault(step, Pace())
+        tell(f"{step[:1].lower()}{step[1:]} {pace.text(done, total)}".rstrip())
 
     return report

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kbtui.text import clean_line
-from kbtui.tui.widgets.hints import whole_parts
+from kbtui.tui.widgets.hints import last_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 ItemT = TypeVar("ItemT")
@@ -147,7 +147,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
 
     # Cursor
 
-    def rests_on(self, index: int) -> bool:
+    def can_stop_on(self, index: int) -> bool:
         """Return whether the cursor may stop on a row; it skips the others."""
         del index
         return True
@@ -155,11 +155,11 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     def validate_cursor(self, cursor: int) -> int:
         """Clamp the cursor, and move it in its direction past rows that it skips."""
         cursor = max(0, min(cursor, self.row_count - 1))
-        if not self.row_count or self.rests_on(cursor):
+        if not self.row_count or self.can_stop_on(cursor):
             return cursor
         onward, back = range(cursor, self.row_count), range(cursor, -1, -1)
         orders = (onward, back) if cursor >= self.cursor else (back, onward)
-        return next((at for order in orders for at in order if self.rests_on(at)), cursor)
+        return next((at for order in orders for at in order if self.can_stop_on(at)), cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Scroll the row into view and post `Highlighted`."""
@@ -290,7 +290,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         return Strip.blank(width, self.visual_style.rich_style)
 
 
-def at_both_ends(left: Content, right: Content, width: int) -> Content:
+def justified_row(left: Content, right: Content, width: int) -> Content:
     """Lay out a row with `left` and `right` aligned text; `right` shrinks first, to a third."""
     right = right.truncate(_right_room(left, width), ellipsis=True)
     left = left.truncate(max(4, width - right.cell_length - 3 * bool(right)), ellipsis=True)
@@ -326,5 +326,5 @@ class ChoiceList(RowList[Choice[Any]]):
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         choice = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
-        detail = whole_parts(clean_line(choice.detail), _right_room(label, width))
-        return [at_both_ends(label, Content.styled(detail, ".rows--muted"), width)]
+        detail = last_parts(clean_line(choice.detail), _right_room(label, width))
+        return [justified_row(label, Content.styled(detail, ".rows--muted"), width)]

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from kbtui.presentation.notes import INTO
 from kbtui.text import clean_line
-from kbtui.tui.widgets.line_view import steady
+from kbtui.tui.widgets.line_view import strip_ambiguous
 from kbtui.tui.widgets.pane import cut_middle
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class TitleRow(Static):
         place = Content(INTO + self._place if self._place else "")
         room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP_CELLS
         folder = (
-            cut_middle(folder_said(self.folder), max(0, room)) if self.folder is not None else ""
+            cut_middle(folder_text(self.folder), max(0, room)) if self.folder is not None else ""
         )
         left = Content.assemble((_PROGRAM, "bold $primary"), folder, place)
         left = left.truncate(max(1, width), ellipsis=True)
@@ -55,9 +55,9 @@ class TitleRow(Static):
         return left if gap < 1 else left + Content(" " * gap) + self.remark
 
 
-def folder_said(folder: Path) -> str:
+def folder_text(folder: Path) -> str:
     """Return a folder's path as text, with ``~`` for the home directory."""
-    return steady(clean_line(str(folder).replace(str(Path.home()), "~", 1)))
+    return strip_ambiguous(clean_line(str(folder).replace(str(Path.home()), "~", 1)))
 
 
 def folder_of(kb: KnowledgeBase) -> Path | None:

@@ -17,7 +17,7 @@ from kbtui.tui.actions.registry import (
     CONTEXTS,
     actions,
     bindings,
-    checked_keymap,
+    check_keymap,
     key_name,
     key_names,
     keys_of,
@@ -193,7 +193,7 @@ def test_help_shows_the_keys_that_a_person_has_chosen() -> None:
 
 
 def test_keys_are_taken_over_by_id_and_unknown_ids_are_told() -> None:
-    keymap, problems = checked_keymap({"notes.edit": "f12", "notes.fly": "x"})
+    keymap, problems = check_keymap({"notes.edit": "f12", "notes.fly": "x"})
     assert keymap == {"notes.edit": "f12"}
     assert len(problems) == 1
     assert "notes.fly" in problems[0]

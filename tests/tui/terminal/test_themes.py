@@ -13,11 +13,11 @@ from kbtui.presentation.notes import KINDS, OTHER
 from kbtui.tui.terminal.themes import (
     DEFAULT_THEME,
     bundled_folder,
-    first_theme,
-    keep_theme,
+    cache_theme,
     load_themes,
     parse_theme,
-    remember_theme,
+    save_theme,
+    startup_theme,
 )
 from kbtui.tui.widgets.kinds import kind_colour
 
@@ -132,24 +132,24 @@ def test_a_persons_theme_replaces_ours_and_a_bad_one_stops_nobody(tmp_path: Path
 
 
 def test_the_first_frame_has_the_theme_shown_last() -> None:
-    assert first_theme() == OURS.themes[DEFAULT_THEME]
-    remember_theme(OURS.themes["paper"])
-    assert first_theme().name == "paper"
-    assert first_theme().variables == OURS.themes["paper"].variables
+    assert startup_theme() == OURS.themes[DEFAULT_THEME]
+    cache_theme(OURS.themes["paper"])
+    assert startup_theme().name == "paper"
+    assert startup_theme().variables == OURS.themes["paper"].variables
 
 
 @pytest.mark.parametrize("stored", ["{", "[]", '{"name": "x"}', '{"colors": {}, "name": "x"}'])
 def test_a_damaged_memory_of_it_gives_the_default(stored: str) -> None:
-    remember_theme(OURS.themes["paper"])
+    cache_theme(OURS.themes["paper"])
     from kbtui.tui.terminal.state import state_folder
 
     (state_folder() / "theme.json").write_text(stored)
-    assert first_theme().name == DEFAULT_THEME
+    assert startup_theme().name == DEFAULT_THEME
 
 
 def test_a_theme_of_textuals_own_is_remembered_too() -> None:
-    remember_theme(BUILTIN_THEMES["nord"])
-    assert first_theme() == BUILTIN_THEMES["nord"]
+    cache_theme(BUILTIN_THEMES["nord"])
+    assert startup_theme() == BUILTIN_THEMES["nord"]
 
 
 def test_choosing_a_theme_keeps_the_rest_of_the_settings() -> None:
@@ -158,10 +158,10 @@ def test_choosing_a_theme_keeps_the_rest_of_the_settings() -> None:
     file = config_folder() / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("# mine\n[search]\nsemantic = false # slow machine\n")
-    keep_theme(OURS.themes["moss"])
+    save_theme(OURS.themes["moss"])
     assert load_settings().ui.theme == "moss"
     assert "# slow machine" in file.read_text()
     file.write_text("not toml [")
     with pytest.raises(ConfigurationError, match=r"config\.toml"):
-        keep_theme(OURS.themes["paper"])
+        save_theme(OURS.themes["paper"])
     assert file.read_text() == "not toml ["

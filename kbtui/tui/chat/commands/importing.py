@@ -223,7 +223,7 @@ def _progress(
                 "The import was stopped; what came so far stays.",
                 f"/import with the same path goes on, /import {_UNDO} takes it back.",
             )
-        tell(f"importing {pace.said(done, total)}")
+        tell(f"importing {pace.text(done, total)}")
 
     return watch
 

@@ -27,7 +27,7 @@ from kbtui.tui.diff.confirm import Question, confirm, make_change
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.tui.widgets.dialogs import PageScreen, pick
-from kbtui.tui.widgets.progress import paces
+from kbtui.tui.widgets.progress import progress_reporter
 from kbtui.tui.widgets.row_list import Choice
 
 _DRY_RUN = "--dry-run"
@@ -151,7 +151,7 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
         host.tell(NoticeItem(title=f"Syncing with {address.shown}", text=text))
     result = await host.syncing.run(
         lambda tell, stopped: kb.syncing.run(
-            argument or None, tell=tell, stopped=stopped, count=paces(tell)
+            argument or None, tell=tell, stopped=stopped, count=progress_reporter(tell)
         )
     )
     lines = list(result.report.notes)

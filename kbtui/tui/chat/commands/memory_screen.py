@@ -33,8 +33,8 @@ from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import ListScreen
-from kbtui.tui.widgets.kinds import pieces_drawn
-from kbtui.tui.widgets.line_view import coloured
+from kbtui.tui.widgets.kinds import draw_pieces
+from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.row_list import RowList
 
 _WEEK = timedelta(days=7)
@@ -172,7 +172,7 @@ class FactList(RowList[RememberedLine]):
         """The line under the cursor; None on a heading."""
         return self.item if self.item is not None and not self.item.is_heading else None
 
-    def rests_on(self, index: int) -> bool:
+    def can_stop_on(self, index: int) -> bool:
         return not self.items[index].is_heading
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
@@ -255,7 +255,7 @@ class MemoryScreen(ListScreen):
         dreams = Content.styled(self._memory.dreams, "$text-muted")
         text = Content("\n").join([*(kept or [empty_text]), Content(), dreams])
         kept_view = self.query_one("#memory-kept", Static)
-        kept_view.update(coloured(self.rows, text))
+        kept_view.update(resolve_styles(self.rows, text))
 
     # Keys
 
@@ -295,6 +295,6 @@ class MemoryScreen(ListScreen):
 
 def _change_line(commit: Commit, names: Names) -> Content:
     """Render one change of the week: when, who, what."""
-    pieces = pieces_drawn(summarize(commit, names).pieces)
+    pieces = draw_pieces(summarize(commit, names).pieces)
     when = Content.styled(f"{format_time(commit.time)}  ", "$text-muted")
     return Content.assemble(when, (committer(commit), "$text-accent"), " ", *pieces)

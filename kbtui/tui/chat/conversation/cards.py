@@ -17,7 +17,7 @@ from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.chat.conversation.items import Item, LinkItem, Target, wrapped
 from kbtui.tui.chat.conversation.written import WrittenNote, card_lines
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES, short_name
 
@@ -86,7 +86,7 @@ class ToolItem(Item):
 
     def _linked_title(self, path: str) -> Content:
         """Return the name of a note, clickable if the tool changed it."""
-        title = signed(self.names[path], ".md--strike" if self.undone else ".chat--link")
+        title = with_sign(self.names[path], ".md--strike" if self.undone else ".chat--link")
         if path not in self.paths:
             return title
         return title.stylize(Style.from_meta({"target": self.paths.index(path)}))
@@ -127,7 +127,7 @@ class ToolItem(Item):
         """Return a phrase for what the tool does, or its name if it isn't one of ours."""
         phrase = tool_phrase(self.tool)
         if self.about:
-            return Content(f"{phrase.removesuffix(' a note')} ") + signed(self.names[self.about])
+            return Content(f"{phrase.removesuffix(' a note')} ") + with_sign(self.names[self.about])
         return Content(clean_line(f"{phrase} {self.arguments}".rstrip()))
 
     def _summary(self) -> Content:
@@ -141,7 +141,7 @@ class ToolItem(Item):
             if not found:
                 rest = before
                 continue
-            named = signed(self.names[path], ".chat--link")
+            named = with_sign(self.names[path], ".chat--link")
             pieces += [Content.styled(before, ".chat--muted")]
             pieces += [named.stylize(Style.from_meta({"target": index}))]
         return Content.assemble(*pieces, (rest, ".chat--muted"))

@@ -21,7 +21,7 @@ from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.markdown.layout import Rendered
 from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.markdown.syntax import LinkRef
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 
 _USER_MARK = "> "
@@ -217,7 +217,7 @@ class LinkItem(Item):
         head = Content.assemble(
             ("  ", ""),
             (f"{self.label} ", ".chat--cite"),
-            signed(named, ".chat--link"),
+            with_sign(named, ".chat--link"),
             (note and f"  {note}", ".chat--muted"),
         )
         return [Line(head.truncate(width, ellipsis=True))]

@@ -77,7 +77,6 @@ class DiffView(MarkdownLines):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the view is side by side."""
         return (
             self.text_width >= self.SIDE_BY_SIDE_COLUMNS
             if self._side_by_side_choice is None

@@ -230,14 +230,14 @@ class _HunkText:
         self.raw = raw
         self._lines = hunk.lines
         self._is_one_sided = diff.old_blob is None or diff.new_blob is None
-        self._is_markdown_file = _is_markdown(diff.path)
+        self._is_markdown = _is_markdown(diff.path)
         self._names = names
         self._links = Links(self._named)
         self._frontmatter = (
-            _frontmatter_lines(self._lines, *diff.heads) if self._is_markdown_file else set()
+            _frontmatter_lines(self._lines, *diff.heads) if self._is_markdown else set()
         )
         self._changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
-        self._has_other_changes = any(
+        self._has_others = any(
             i not in self._frontmatter or not self._is_date(i) for i in self._changed
         )
         self._partners: dict[int, int] = {}
@@ -300,7 +300,7 @@ class _HunkText:
             self._marks[index] = as_read, tuple(places)
 
     def _readable(self, index: int) -> Content | None:
-        if self.raw or not self._is_markdown_file:
+        if self.raw or not self._is_markdown:
             return self._verbatim(index)
         text = _clean_text(self._lines[index])
         if index in self._frontmatter:
@@ -340,7 +340,7 @@ class _HunkText:
     @property
     def has_visible_changes(self) -> bool:
         """Whether more than the date of the last change differs."""
-        return self.raw or self._has_other_changes or bool(self.hunk.title)
+        return self.raw or self._has_others or bool(self.hunk.title)
 
     @property
     def has_two_sides(self) -> bool:
@@ -349,7 +349,7 @@ class _HunkText:
 
     def _is_hidden(self, index: int) -> bool:
         """Return whether a line is a date beside other changes, or blank and ends a run of them."""
-        if self.raw or not self._has_other_changes:
+        if self.raw or not self._has_others:
             return False
         if index in self._frontmatter:
             return self._is_date(index)
@@ -385,9 +385,7 @@ class _HunkText:
 
     def _verbatim(self, index: int) -> Content:
         text = _clean_text(self._lines[index])
-        spans = (
-            _syntax_spans(text, front=index in self._frontmatter) if self._is_markdown_file else []
-        )
+        spans = _syntax_spans(text, front=index in self._frontmatter) if self._is_markdown else []
         content = Content(text, spans, strip_control_codes=False)
         if not self._lines[index].newline:
             content += Content.styled("  (no line end)", ".md--muted")

@@ -297,7 +297,6 @@ class _Layout:
             self.lines.append(Line(frame.rest + rule, self._source_line))
 
     def hr(self, _node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Lay out a rule across the frame."""
         rule = Content.styled("─" * frame.width, ".md--rule")
         self.lines.append(Line(frame.first + rule, self._source_line))
 
@@ -307,7 +306,6 @@ class _Layout:
         self._list(node, frame, lambda _index: f"{bullet} ")
 
     def ordered_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Lay out a numbered list."""
         start = int(node.attrs.get("start", 1))
         widest = len(str(start + len(node.children)))
         self._list(node, frame, lambda index: f"{start + index:>{widest}}. ")
@@ -392,7 +390,6 @@ class _Layout:
                 self.lines.append(Line(content, first + number, "md--block", index > 0))
 
     def table(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Lay out a table that fits the frame."""
         rows = [row for part in node.children for row in part.children]
         cells = [[self._inline(cell) for cell in row.children] for row in rows]
         aligns = [str(cell.attrs.get("style", ""))[11:] for cell in rows[0].children]
@@ -403,7 +400,6 @@ class _Layout:
             self.lines.append(Line(prefix + content, source))
 
     def footnote_block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Lay out footnotes, below a short rule."""
         self.lines.append(Line(Content.styled("─" * 12, ".md--rule"), self._source_line))
         for index, note in enumerate(node.children, 1):
             label = f"[{clean_line(str(note.meta.get('label') or index))}] "

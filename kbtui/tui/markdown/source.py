@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Embed(NamedTuple):
-    """What is shown in place of an embedded file: its title, and its text or picture."""
+    """The replacement of an embedded file: its title, and its text or picture."""
 
     title: str
     text: str = ""

@@ -29,7 +29,7 @@ _PICTURE = re.compile(r"!\[[^\[\]\n]*\]\(<?([^()<>\s]+)>?[^()\n]*\)")
 _TAG = re.compile(r"#(?=[^\d\W]|\d+[^\d\s])[\w/-]+")
 _HIGHLIGHT = re.compile(r"==(?=[^\s=])([^=\n]|=(?!=))*(?<=\S)==")
 _HTML_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
-_ANCHOR_TEXT = re.compile(r"([^<]*)</a>", re.IGNORECASE)
+_ANCHOR = re.compile(r"([^<]*)</a>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s(src|alt|href)=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _DETAILS = re.compile(r"<(/?)details(?=[\s>])[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(
@@ -267,28 +267,26 @@ def _html_tag(state: StateInline, silent: bool) -> bool:
     if match is None or match.end() > state.posMax or not _HTML_NAMES.fullmatch(match[1].lower()):
         return False
     name = match[1].lower() if match[0][1] != "/" else ""
-    attributes = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
+    attrs = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
     state.pos, link_text = match.end(), None
-    anchor = (
-        _ANCHOR_TEXT.match(state.src, state.pos) if name == "a" and "href" in attributes else None
-    )
+    anchor = _ANCHOR.match(state.src, state.pos) if name == "a" and "href" in attrs else None
     if anchor is not None and anchor.end() <= state.posMax:
         state.pos, link_text = anchor.end(), anchor[1]
     if not silent:
-        _push_html_tag(state, name, attributes, link_text)
+        _push_html_tag(state, name, attrs, link_text)
     return True
 
 
 def _push_html_tag(
-    state: StateInline, name: str, attributes: Mapping[str, str], link_text: str | None
+    state: StateInline, name: str, attrs: Mapping[str, str], link_text: str | None
 ) -> None:
     """Push the token of an HTML tag: a link with text, an image, a line break or nothing."""
     if link_text is not None:
-        state.push("link_open", "a", 1).attrs = {"href": attributes["href"]}
+        state.push("link_open", "a", 1).attrs = {"href": attrs["href"]}
         state.push("text", "", 0).content = link_text
         state.push("link_close", "a", -1)
     elif name == "img":
         token = state.push("image", "img", 0)
-        token.attrs, token.content = {"src": attributes.get("src", "")}, attributes.get("alt", "")
+        token.attrs, token.content = {"src": attrs.get("src", "")}, attrs.get("alt", "")
     else:
         state.push("hardbreak" if name == "br" else "nothing", "", 0)

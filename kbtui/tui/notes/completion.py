@@ -65,9 +65,8 @@ def request_at(lines: Sequence[str], row: int, column: int, area: str) -> Comple
     if link := _LINK.search(before):
         note, sign, heading = link[1].partition("#")
         if sign:
-            return (
-                None if heading[:1] == "^" else _request("heading", heading, column, note.strip())
-            )
+            is_block = heading[:1] == "^"
+            return None if is_block else _request("heading", heading, column, note.strip())
         return _request("note", link[1], column)
     if area == "front":
         return _in_frontmatter(lines, row, before) if row else None

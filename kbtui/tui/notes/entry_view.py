@@ -120,7 +120,6 @@ class EntryView(Pane):
             yield LinksHere(id="entry-links")
 
     def on_resize(self) -> None:
-        """Show backlinks beside the text if there is room for both."""
         has_room = self.size.width >= _LINKS_BESIDE_COLUMNS
         if has_room != self._has_room:
             self._has_room = has_room
@@ -269,7 +268,6 @@ class EntryView(Pane):
     # Authors
 
     def toggle_authors(self) -> None:
-        """Show or hide the author and age of each line."""
         self._shows_authors = not self._shows_authors
         self._update_authors()
 
@@ -318,7 +316,6 @@ class EntryView(Pane):
 
     @latest("outline")
     async def choose_heading(self) -> None:
-        """Let the user choose a heading, and go to it."""
         await self._loaded_event.wait()
         document = self.document
         text = document.text if document is not None else ""

@@ -43,7 +43,6 @@ class LeftOut(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file name without folders."""
         return self.path.rpartition("/")[2]
 
 
@@ -237,7 +236,6 @@ class KnowledgeTree(RowList[Row]):
 
     @property
     def entry(self) -> EntryInfo | None:
-        """The entry at the cursor, or None."""
         return self.item.entry if self.item is not None else None
 
     @property
@@ -301,7 +299,6 @@ class KnowledgeTree(RowList[Row]):
             self.toggle(row.folder)
 
     def toggle(self, folder: Folder) -> None:
-        """Fold or unfold a folder."""
         if self._filtered is None:
             self._expanded ^= {folder.path}
             self._rebuild()

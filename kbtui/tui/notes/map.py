@@ -114,7 +114,6 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def item(self) -> Item | None:
-        """The note or group at the cursor."""
         spots = self.drawing.spots
         return spots[self.cursor].item if self.cursor < len(spots) else None
 
@@ -127,7 +126,6 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
         self._draw(path)
 
     def fold(self, group: Group) -> None:
-        """Fold or unfold a group."""
         self.unfolded ^= {group.name}
         self._draw(group.name)
 
@@ -175,7 +173,6 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.SpotHighlighted())
 
     def walk(self, dx: int, dy: int) -> None:
-        """Move the cursor to the next spot in a direction."""
         if self.drawing.spots:
             self.cursor = step(self.drawing.spots, self.cursor, dx, dy)
 

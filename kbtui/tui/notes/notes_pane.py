@@ -129,7 +129,6 @@ class NotesPane(Vertical):
             yield TreePanel(id="notes-list", with_recent=self.WITH_RECENT)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Place tree and entry side by side if there is room."""
         self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
 
     # Parts
@@ -153,7 +152,6 @@ class NotesPane(Vertical):
 
     @property
     def is_filled(self) -> bool:
-        """Whether the tree has been loaded."""
         return self.panel.is_filled
 
     # The knowledge base
@@ -204,7 +202,6 @@ class NotesPane(Vertical):
         self._sync_selection()
 
     def on_descendant_focus(self) -> None:
-        """Synchronize tree and reader after a change of focus."""
         self._sync_selection()
 
     def _sync_selection(self) -> None:
@@ -302,7 +299,6 @@ class NotesPane(Vertical):
         self._new(clean_line(target.rpartition("/")[2].removesuffix(".md")))
 
     def focus_tree(self) -> None:
-        """Focus the editor if it is open, else the tree."""
         go_to(self.editor.text_area if self.editor is not None else self.knowledge_tree)
 
     # Editing
@@ -341,7 +337,6 @@ class NotesPane(Vertical):
         self.remove_class("-editing")
 
     async def on_entry_editor_closed(self) -> None:
-        """Return to the reader."""
         await self._close_editor()
         if self.view is not None:
             self.view.reload()

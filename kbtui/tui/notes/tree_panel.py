@@ -118,7 +118,6 @@ class TreePanel(Pane):
             self._marks[path] = ChangeMark(new=is_new, machine=machine)
 
     def clear_mark(self, path: str) -> None:
-        """Clear the mark of an entry."""
         if self._marks.pop(path, None) is not None:
             self._show_marks()
 
@@ -238,7 +237,6 @@ class TreePanel(Pane):
 
     @property
     def filter_has_focus(self) -> bool:
-        """Whether the filter line has the focus."""
         return self._filter_input is not None and self._filter_input.has_focus
 
     @on(Input.Changed)

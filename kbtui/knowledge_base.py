@@ -176,7 +176,7 @@ class KnowledgeBase:
         return agent
 
     def _count_cost(self, usd: float) -> None:
-        self.memory.budget.talked(usd)
+        self.memory.budget.record_conversation(usd)
 
     @cached_property
     def journal(self) -> Journal:

@@ -144,7 +144,7 @@ def _is_cost_agreed(memory: Memory, *, is_sure: bool) -> bool:
     if unread.cost.model == OFFLINE:
         raise UsageError("No model is configured.", "kbtui setup, or /model in the app, adds one.")
     conversations = counted(len(unread.sessions), "conversation")
-    note(f"{conversations} for {unread.cost.model}: {unread.cost.told(unread.tokens)}.")
+    note(f"{conversations} for {unread.cost.model}: {unread.cost.describe(unread.tokens)}.")
     if is_sure or not unread.cost.is_paid:
         return True
     if sys.stdin is None or not sys.stdin.isatty():

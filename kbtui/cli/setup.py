@@ -59,7 +59,7 @@ def _offer_unread(place: WorkspaceOption) -> None:
         count = counted(len(unread.sessions), "conversation")
         say(
             f"{count} without a model: `kbtui consolidate --all` has {unread.cost.model} condense"
-            f" them ({unread.cost.told(unread.tokens)})."
+            f" them ({unread.cost.describe(unread.tokens)})."
         )
 
 

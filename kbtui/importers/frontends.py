@@ -90,7 +90,7 @@ def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
         tokens = counted(found.tokens, "token")
         yield f"about {tokens}; without a model they are searched and quoted as they are"
     else:
-        yield f"memory by {estimate.model}: {estimate.told(found.tokens)}"
+        yield f"memory by {estimate.model}: {estimate.describe(found.tokens)}"
 
 
 def named(parts: Mapping[str, int]) -> str:

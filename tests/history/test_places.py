@@ -26,7 +26,7 @@ from kbtui.history.places import (
 from kbtui.history.queries.diff import split_lines
 from kbtui.history.queries.matching import keys_of
 from kbtui.history.undo import Revert
-from kbtui.memory.inbox.drafts import region
+from kbtui.memory.inbox.drafts import draft_for
 from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def test_both_sides_of_a_conflict_are_shown_and_the_rest_stays_clean() -> None:
 def test_a_conflict_is_settled_by_a_text_of_ones_own() -> None:
     desk = Desk(BASE, BASE.replace("Bonn", "Rome") + "- mine\n", BASE.replace("Bonn", "Graz"))
     file, place = desk.plan.files[0], desk.plan.places[0]
-    draft = region(file, place)
+    draft = draft_for(file, place)
     assert draft.text == (
         "<<<<<<< in the file now\n- Lives in Rome\n=======\n- Lives in Graz\n>>>>>>> proposed\n"
     )
@@ -264,7 +264,7 @@ def test_what_was_changed_while_one_wrote_is_not_written_over() -> None:
 def test_own_words_for_a_clean_place_leave_the_others_as_proposed() -> None:
     desk = Desk(BASE, "intro\n" + BASE, BASE.replace("tea", "mate") + "- Has a cat\n")
     first, second = desk.plan.places
-    draft = region(desk.plan.files[0], first)
+    draft = draft_for(desk.plan.files[0], first)
     assert (draft.text, draft.seen) == ("- Likes mate\n", "- Likes tea\n")
     desk.reword(first.key, "- Likes mate, not tea\n")
     assert desk.plan.places[1].key == second.key

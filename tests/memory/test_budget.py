@@ -105,9 +105,9 @@ def test_a_damaged_file_counts_as_nothing_written_down(tmp_path: Path) -> None:
     (tmp_path / "background.json").write_bytes(b'{"spent": [')
     budget = Budget(1.0, tmp_path)
     assert budget.spent_today() == 0
-    assert budget.answer("x") is None
+    assert budget.consent_to("x") is None
     budget.agree("x", yes=True)
-    assert budget.answer("x") is True
+    assert budget.consent_to("x") is True
 
 
 def test_it_is_the_users_own(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ async def test_consent_is_needed_for_a_model_that_nobody_chose(
 
 def test_what_talking_costs_is_counted_by_day_and_has_no_cap(tmp_path: Path) -> None:
     budget = Budget(0.01, tmp_path, lambda: NOON)
-    budget.talked(0.4)
-    Budget(0.01, tmp_path, lambda: NOON).talked(0.1)
-    assert budget.talked_today() == pytest.approx(0.5)
+    budget.record_conversation(0.4)
+    Budget(0.01, tmp_path, lambda: NOON).record_conversation(0.1)
+    assert budget.conversations_today() == pytest.approx(0.5)
     assert budget.spent_today() == 0.0
     tomorrow = Budget(0.01, tmp_path, lambda: NOON + timedelta(days=1))
-    assert tomorrow.talked_today() == 0.0
+    assert tomorrow.conversations_today() == 0.0

@@ -181,7 +181,7 @@ def test_a_session_of_single_turns_ends_when_it_was_left_for_an_hour(
     session = kept.room.sessions.create("cli")
     kept.room.talk(session=session.id)
     kept.room.clock.pass_(minutes=minutes)
-    assert len(kept.worker.left_sessions()) == files
+    assert len(kept.worker.abandoned_sessions()) == files
     kept.worker.start()
     memory = kept.room.root / "memory"
     until(lambda: len(list(memory.glob("2026-*-favorite-color.md"))) == files)
@@ -449,38 +449,38 @@ def test_a_job_that_fails_is_told_once_and_ends_nothing(kept: Kept, error: Excep
 
 def test_the_queue_puts_off_and_prefers_what_is_closing() -> None:
     queue = SessionQueue()
-    queue.want("a")
-    queue.want("b", closing=True)
-    queue.want("a")
-    first = queue.take(START)
+    queue.enqueue("a")
+    queue.enqueue("b", closing=True)
+    queue.enqueue("a")
+    first = queue.dequeue(START)
     assert first is not None
     assert (first.session, first.closing) == ("b", True)
-    queue.put_off(first, ModelUnreachableError("x"), START)
+    queue.defer(first, ModelUnreachableError("x"), START)
     assert queue.waiting == ("b",)
-    second = queue.take(START)
+    second = queue.dequeue(START)
     assert second is not None
     assert second.session == "a"
-    assert queue.take(START) is None
-    queue.want("b")
-    assert queue.take(START) is None, "put off stays put off"
-    again = queue.take(START + timedelta(minutes=1))
+    assert queue.dequeue(START) is None
+    queue.enqueue("b")
+    assert queue.dequeue(START) is None, "put off stays put off"
+    again = queue.dequeue(START + timedelta(minutes=1))
     assert again is not None
     assert (again.session, again.closing, again.tries) == ("b", True, 1)
-    queue.put_off(again, WorkspaceBusyError("x"), START)
+    queue.defer(again, WorkspaceBusyError("x"), START)
     assert queue._queued["b"].not_before == START + timedelta(seconds=15)
-    queue.forget_pauses()
-    assert queue.take(START) is not None
+    queue.retry_now()
+    assert queue.dequeue(START) is not None
 
 
 def test_pauses_grow_up_to_half_an_hour() -> None:
     queue = SessionQueue()
-    queue.want("a")
+    queue.enqueue("a")
     now = START
     pauses = []
     for _ in range(8):
-        wanted = queue.take(now)
+        wanted = queue.dequeue(now)
         assert wanted is not None
-        queue.put_off(wanted, ModelUnreachableError("x"), now)
+        queue.defer(wanted, ModelUnreachableError("x"), now)
         later = queue._queued["a"].not_before
         assert later is not None
         pauses.append((later - now).total_seconds() / 60)

@@ -70,11 +70,11 @@ class Budget:
         """Return what background work has cost today in US dollars, in all workspaces."""
         return _number(_mapping(self._read(), "spent").get(self._today()))
 
-    def talked_today(self) -> float:
+    def conversations_today(self) -> float:
         """Return what conversations have cost today in US dollars, in all workspaces."""
         return _number(_mapping(self._read(), "talked").get(self._today()))
 
-    def talked(self, usd: float) -> None:
+    def record_conversation(self, usd: float) -> None:
         """Record the cost of a conversation's call; no cap applies to it.
 
         Raises:
@@ -82,7 +82,7 @@ class Budget:
         """
         self._add("talked", usd)
 
-    def answer(self, model: str) -> bool | None:
+    def consent_to(self, model: str) -> bool | None:
         """Return the user's consent to a paid model in the background; None if not asked yet."""
         consent = _mapping(self._read(), "consent").get(model)
         return consent if isinstance(consent, bool) else None
@@ -105,7 +105,7 @@ class Budget:
         """
         if model.is_local:
             return
-        consent = self.answer(model.name)
+        consent = self.consent_to(model.name)
         if consent is False or (ask_first and consent is None):
             raise ConsentNeededError(model.name, refused=consent is False)
         spent = self.spent_today()

@@ -22,7 +22,7 @@ class Estimate:
     usd: float | None
     seconds: float
 
-    def told(self, tokens: int) -> str:
+    def describe(self, tokens: int) -> str:
         """Return a description: the tokens, the price of a paid model, and the time."""
         cost = ""
         if self.is_paid:

@@ -167,43 +167,43 @@ class SessionQueue:
         self._lock = threading.Lock()
         self._queued: dict[str, SessionJob] = {}
 
-    def want(self, session: str, *, closing: bool = False) -> None:
+    def enqueue(self, session: str, *, closing: bool = False) -> None:
         """Enqueue a session; a deferred one stays deferred unless it is closing now."""
         with self._lock:
             known = self._queued.get(session)
             if known is None or (closing and not known.closing):
                 self._queued[session] = SessionJob(session, closing=closing)
 
-    def take(self, now: datetime, *, closing_only: bool = False) -> SessionJob | None:
+    def dequeue(self, now: datetime, *, closing_only: bool = False) -> SessionJob | None:
         """Dequeue the next session that is ready, closing ones first."""
         with self._lock:
             ready = [
-                wanted
-                for wanted in self._queued.values()
-                if (wanted.not_before is None or wanted.not_before <= now)
-                and (wanted.closing or not closing_only)
+                queued
+                for queued in self._queued.values()
+                if (queued.not_before is None or queued.not_before <= now)
+                and (queued.closing or not closing_only)
             ]
             if not ready:
                 return None
-            chosen = next((wanted for wanted in ready if wanted.closing), ready[0])
+            chosen = next((queued for queued in ready if queued.closing), ready[0])
             return self._queued.pop(chosen.session)
 
-    def put_off(self, wanted: SessionJob, error: KbtuiError, now: datetime) -> None:
+    def defer(self, queued: SessionJob, error: KbtuiError, now: datetime) -> None:
         """Requeue a session for later; soon, if only another process was working on it."""
         with self._lock:
             later = replace(
-                wanted, tries=wanted.tries + 1, not_before=now + _pause(error, wanted.tries)
+                queued, tries=queued.tries + 1, not_before=now + _pause(error, queued.tries)
             )
-            known = self._queued.get(wanted.session)
+            known = self._queued.get(queued.session)
             if known is not None and known.closing:
                 later = replace(later, closing=True)
-            self._queued[wanted.session] = later
+            self._queued[queued.session] = later
 
-    def forget_pauses(self) -> None:
+    def retry_now(self) -> None:
         """Retry deferred sessions immediately."""
         with self._lock:
-            for session, wanted in self._queued.items():
-                self._queued[session] = replace(wanted, not_before=None)
+            for session, queued in self._queued.items():
+                self._queued[session] = replace(queued, not_before=None)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class SessionWork:
         self._notes = notes
 
     async def run(
-        self, session: str, *, closing: bool, tell: OnEvent = _ignore
+        self, session: str, *, closing: bool, on_event: OnEvent = _ignore
     ) -> CondensingOutcome:
         """Do what is due for a session, to its end if `closing`; never raises.
 
@@ -252,9 +252,9 @@ class SessionWork:
                 trigger = Trigger.CLOSED
             if trigger is None:
                 return CondensingOutcome("nothing", session)
-            outcome = await self.condense(session, trigger, tell)
+            outcome = await self.condense(session, trigger, on_event)
             if closing:
-                await self._write_notes(session, outcome, tell)
+                await self._write_notes(session, outcome, on_event)
             elif outcome.pages:
                 await self._notes.renew(session)
         except KbtuiError as error:
@@ -274,7 +274,7 @@ class SessionWork:
         self,
         session: str,
         trigger: Trigger,
-        tell: OnEvent = _ignore,
+        on_event: OnEvent = _ignore,
         *,
         everything: bool = False,
         by_model: bool = False,
@@ -286,9 +286,9 @@ class SessionWork:
 
         def on_page(page: int, pages: int) -> None:
             text = f"Condensing a conversation, {page} of {pages}"
-            tell(WorkerEvent("progress", CONDENSING, session, text, page, pages))
+            on_event(WorkerEvent("progress", CONDENSING, session, text, page, pages))
 
-        tell(WorkerEvent("started", CONDENSING, session, "Condensing a conversation"))
+        on_event(WorkerEvent("started", CONDENSING, session, "Condensing a conversation"))
         outcome = await self._consolidator.run(
             session,
             everything=everything or trigger in (Trigger.CLOSED, Trigger.IDLE),
@@ -296,10 +296,12 @@ class SessionWork:
             trigger=trigger,
             on_page=on_page,
         )
-        tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
+        on_event(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
-    async def _write_notes(self, session: str, outcome: CondensingOutcome, tell: OnEvent) -> None:
-        tell(WorkerEvent("started", NOTING, session, "Writing the notes of a conversation"))
+    async def _write_notes(
+        self, session: str, outcome: CondensingOutcome, on_event: OnEvent
+    ) -> None:
+        on_event(WorkerEvent("started", NOTING, session, "Writing the notes of a conversation"))
         await self._notes.write_session_memory(session, outcome.title)
-        tell(WorkerEvent("finished", NOTING, session))
+        on_event(WorkerEvent("finished", NOTING, session))

@@ -80,7 +80,7 @@ class Memory:
         self.models = BackgroundModels(services.models, services.settings, self.budget)
         edited = EditServices(history, library, Subjects(library, services.search), self.tombstones)
         self.editor = Editor(workspace, edited, self.inbox)
-        self._make_condensing(clock, room)
+        self._build_consolidation(clock, room)
         self.dream = Dream(
             services,
             self.inbox,
@@ -97,7 +97,7 @@ class Memory:
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(services, self.tombstones, self.inbox)
 
-    def _make_condensing(
+    def _build_consolidation(
         self, clock: Callable[[], datetime], room: Callable[[], int] | None
     ) -> None:
         services, settings = self._services, self._services.settings.memory
@@ -135,7 +135,7 @@ class Memory:
 
     def dreaming(self, progress: DreamProgress) -> None:
         """Report a run's progress as the worker's; for ``Dream.run(on_progress=...)``."""
-        self.worker.progressed(DREAMING, progress.text, progress.step, progress.steps)
+        self.worker.report_progress(DREAMING, progress.text, progress.step, progress.steps)
 
     def next_dream(self, now: datetime) -> datetime | None:
         """Return when Dream is due, or None if it isn't scheduled or nothing is new."""
@@ -211,9 +211,9 @@ class Memory:
                 trigger = await asyncio.to_thread(self.consolidator.trigger, session)
                 if trigger is not None:
                     outcome = await self._work.condense(session, trigger)
-                for left in await asyncio.to_thread(self.worker.left_sessions):
-                    if left != session:
-                        await self._work.run(left, closing=True)
+                for abandoned in await asyncio.to_thread(self.worker.abandoned_sessions):
+                    if abandoned != session:
+                        await self._work.run(abandoned, closing=True)
         except TimeoutError:
             log.info("condensing took too long; it is done later")
             return CondensingOutcome("late", session)

@@ -97,15 +97,15 @@ class BackgroundWorker:
     def turn_ended(self, session: str) -> None:
         """Report that a turn of a session has ended; returns at once."""
         if self._settings.consolidate:
-            self._queue.want(session)
+            self._queue.enqueue(session)
             self._wake_up()
 
     def session_closed(self, session: str) -> None:
         """Report that a session is over (``/new``, leaving); returns at once."""
-        self._queue.want(session, closing=True)
+        self._queue.enqueue(session, closing=True)
         self._wake_up()
 
-    def left_sessions(self) -> list[str]:
+    def abandoned_sessions(self) -> list[str]:
         """Return the abandoned single-turn sessions that aren't condensed, oldest first."""
         found = [
             info.id
@@ -162,7 +162,7 @@ class BackgroundWorker:
             self._consent = ""
             self._notified.clear()
             self._job_pauses.clear()
-        self._queue.forget_pauses()
+        self._queue.retry_now()
         self._wake_up()
 
     def status(self) -> WorkerStatus:
@@ -185,7 +185,7 @@ class BackgroundWorker:
         """Call `listener` with each event, in the worker's thread; return the unsubscriber."""
         return self._listeners.add(listener)
 
-    def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
+    def report_progress(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
         """Report the progress of a job that runs on this worker; called on its loop."""
         self._emit(WorkerEvent("progress", job, None, text, page, pages))
 
@@ -231,7 +231,7 @@ class BackgroundWorker:
                 elif self._stopping:
                     break
                 else:
-                    await self._rest(self._wake)
+                    await self._wait_for_work(self._wake)
         finally:
             with self._lock:
                 self._loop = self._wake = None
@@ -242,9 +242,9 @@ class BackgroundWorker:
             if self._submitted and not self._stopping:
                 return self._submitted.popleft()
         now = self._clock()
-        wanted = self._queue.take(now, closing_only=self._stopping)
-        if wanted is not None:
-            return _Step(CONDENSING, wanted.session, "", lambda: self._process(wanted))
+        queued = self._queue.dequeue(now, closing_only=self._stopping)
+        if queued is not None:
+            return _Step(CONDENSING, queued.session, "", lambda: self._process(queued))
         return None if self._stopping else self._due_job(now)
 
     def _due_job(self, now: datetime) -> _Step | None:
@@ -271,14 +271,14 @@ class BackgroundWorker:
                 log.info("%s was not done: %s", step.name, error)
             elif error is not None:
                 log.error("%s failed", step.name, exc_info=error)
-                self._notice(step.name, step.session, f"{step.name} failed. The log says why.")
+                self._notify(step.name, step.session, f"{step.name} failed. The log says why.")
         finally:
             with self._lock:
                 self._task = None
             if (active := self._running) is not None:
                 self._emit(WorkerEvent("finished", active.job, active.session))
 
-    async def _rest(self, wake: asyncio.Event) -> None:
+    async def _wait_for_work(self, wake: asyncio.Event) -> None:
         """Wait for work, for one tick at most; after a tick, look for idle sessions."""
         try:
             async with asyncio.timeout(TICK_SECONDS):
@@ -307,22 +307,24 @@ class BackgroundWorker:
             if is_quiet and self._quiet_since.get(info.id) != since:
                 self._quiet_since[info.id] = since
                 if not is_one_turn or self._work.is_pending(info.id):
-                    self._queue.want(info.id, closing=is_one_turn)
+                    self._queue.enqueue(info.id, closing=is_one_turn)
 
-    async def _process(self, wanted: SessionJob) -> None:
+    async def _process(self, queued: SessionJob) -> None:
         """Work on a session, and defer it if that isn't possible now."""
         try:
-            outcome = await self._work.run(wanted.session, closing=wanted.closing, tell=self._emit)
+            outcome = await self._work.run(
+                queued.session, closing=queued.closing, on_event=self._emit
+            )
         except BaseException as error:
             # Cancelled, or a bug: nothing would enqueue it again before the next turn.
-            self._queue.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
+            self._queue.defer(queued, KbtuiError(str(error) or "It was stopped."), self._clock())
             raise
         if outcome.error is not None:
-            self._queue.put_off(wanted, outcome.error, self._clock())
+            self._queue.defer(queued, outcome.error, self._clock())
         if isinstance(outcome.error, ConsentNeededError) and not outcome.error.refused:
             self._ask_consent(CONDENSING, outcome.error)
         elif outcome.notice:
-            self._notice(CONDENSING, wanted.session, outcome.notice)
+            self._notify(CONDENSING, queued.session, outcome.notice)
         elif outcome.error is None and outcome.kind != "nothing":
             self._notified.pop(CONDENSING, None)  # it works again, so the next problem is news
 
@@ -335,7 +337,7 @@ class BackgroundWorker:
         if isinstance(report.error, ConsentNeededError) and not report.error.refused:
             self._ask_consent(job.name, report.error)
         elif report.error is not None and not isinstance(report.error, WorkspaceBusyError):
-            self._notice(job.name, None, str(report.error))
+            self._notify(job.name, None, str(report.error))
         else:
             self._notified.pop(job.name, None)
             if report.text:
@@ -347,7 +349,7 @@ class BackgroundWorker:
         if self._is_news(job, error.model):
             self._emit(WorkerEvent("consent", job, text=str(error), model=error.model))
 
-    def _notice(self, job: str, session: str | None, text: str) -> None:
+    def _notify(self, job: str, session: str | None, text: str) -> None:
         """Notify the user, once until the job succeeds again."""
         if self._is_news(job, text):
             self._emit(WorkerEvent("notice", job, session, text))

@@ -73,16 +73,16 @@ async def ask_tool(
     Raises:
         ModelError: There was no usable answer in `TRIES` tries, or the model can't be reached.
     """
-    told = list(prompt)
+    messages = list(prompt)
     failure: ModelError = ModelAnswerError(f"{model.name} was not asked.")
     for _ in range(TRIES):
         try:
             async with asyncio.timeout(LONGEST_CALL_SECONDS):
-                reply = await model.complete(told, (tool,), force_tool=tool.name)
+                reply = await model.complete(messages, (tool,), force_tool=tool.name)
             calls = [call for call in reply.tool_calls if call.name == tool.name]
             if reply.finish not in _DONE or not calls:
                 raise ModelAnswerError(_describe_failure(reply, tool))
-            _check_echo(calls[0].arguments, told)
+            _check_echo(calls[0].arguments, messages)
             return accept(calls[0].arguments)
         except TimeoutError:
             raise ModelSlowError(
@@ -95,7 +95,10 @@ async def ask_tool(
             log.info("%s gave no usable answer: %s", model.name, error.message)
             failure = error
         # Added once, after the original prompt: a dialogue about failures confuses small models.
-        told = [*told[:2], Message("user", f"Your last answer could not be used: {failure}")]
+        messages = [
+            *messages[:2],
+            Message("user", f"Your last answer could not be used: {failure}"),
+        ]
     raise failure
 
 
@@ -135,7 +138,7 @@ class Condenser:
             ModelError: There was no usable answer for at least one part.
         """
         brief = is_small(self._model)
-        told = [] if brief else list(self._written(written))
+        already_written = [] if brief else list(self._written(written))
         catalogue = "" if brief else self._catalogue(page.text)
         known = "" if self._view.hides(MEMORY) else memory
         conversation = page.numbered(brief=brief)
@@ -149,21 +152,21 @@ class Condenser:
                 memory=cut_to_tokens(known, self._window // 4),
                 catalogue=catalogue,
                 subjects="" if brief else self._subjects(page.text),
-                written=told,
+                written=already_written,
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
         answer = found[0] if len(found) == 1 else _merged_answers(found)
-        return await self._completed(answer, page) if brief else answer
+        return await self._complete(answer, page) if brief else answer
 
-    async def _completed(self, answer: Answer, page: Page) -> Answer:
+    async def _complete(self, answer: Answer, page: Page) -> Answer:
         """Return an answer in whole sentences, completed with what it left out.
 
         The model is asked about that once more; what it leaves out again becomes notes, verbatim.
         """
-        told = user_sentences(page.spoken)
-        if left := unmentioned(answer, told):
-            text = page.numbered(brief=True, only={number for number, _ in left})
+        sentences = user_sentences(page.spoken)
+        if omitted := unmentioned(answer, sentences):
+            text = page.numbered(brief=True, only={number for number, _ in omitted})
             prompt = consolidation_prompt(text, memory="", catalogue="", written=())
             try:
                 more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
@@ -172,8 +175,8 @@ class Condenser:
                 raise
             except ModelError as error:
                 log.info("what was passed over isn't asked about again: %s", error)
-        answer = in_whole_sentences(answer, told, ground_of(page.spoken))
-        again = (text for _, text in unmentioned(answer, told))
+        answer = in_whole_sentences(answer, sentences, ground_of(page.spoken))
+        again = (text for _, text in unmentioned(answer, sentences))
         return replace(answer, notes=(*answer.notes, *again))
 
     def _written(self, written: Sequence[FileStatements]) -> Iterator[str]:
@@ -187,14 +190,14 @@ class Condenser:
     def _subjects(self, text: str) -> str:
         """Return the known facts of the entries that a conversation mentions."""
         blocks: list[str] = []
-        left = self._window // 8
+        omitted = self._window // 8
         for info in named_in(self._view.library.infos(), text)[:12]:
-            told = "\n".join(
+            facts = "\n".join(
                 f"- {each}" for each in current_statements(self._view.library.get(info.path).text)
             )
-            block = f"{info.name} ({info.title}):\n{told}"
-            left -= self._model.count_tokens(block)
-            if left < 0:
+            block = f"{info.name} ({info.title}):\n{facts}"
+            omitted -= self._model.count_tokens(block)
+            if omitted < 0:
                 break
             blocks.append(block)
         return "\n".join(blocks)
@@ -207,7 +210,6 @@ class Condenser:
 
 
 def _written_lines(written: FileStatements) -> Iterator[str]:
-    """Yield the writes to a file as lines for the prompt."""
     name = short_name(written.path)
     if written.statements:
         yield f"- {name}: {'; '.join(written.statements)}"
@@ -216,7 +218,6 @@ def _written_lines(written: FileStatements) -> Iterator[str]:
 
 
 def _merged_answers(parts: Sequence[Answer]) -> Answer:
-    """Merge the answers about the parts of a message."""
     facts = [fact for part in parts for fact in part.facts]
     return replace(
         parts[0],
@@ -246,8 +247,8 @@ def _check_echo(answer: str, prompt: Sequence[Message]) -> None:
     flat = " ".join(answer.split())
     for message in (*prompt[:1], *prompt[2:]):
         for sentence in _SENTENCE.findall(message.content.replace("\n", " ")):
-            told = " ".join(sentence.split())
-            if len(told) >= _ECHO_CHARACTERS and told in flat:
+            text = " ".join(sentence.split())
+            if len(text) >= _ECHO_CHARACTERS and text in flat:
                 raise ModelAnswerError("The answer repeats its instructions.")
 
 

@@ -21,7 +21,7 @@ from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 
 _SMALL_WINDOW = 8_192
-_FEWEST = 3  # content words of a possible statement
+_MIN_WORDS = 3  # content words of a possible statement
 
 
 def is_small(model: ChatModel) -> bool:
@@ -64,4 +64,4 @@ def _in_full(fact: Fact, source: UserSentences) -> Iterator[Fact]:
 def unmentioned(answer: Answer, source: UserSentences) -> list[tuple[int, str]]:
     """Return the statements that an answer doesn't mention, each with its message id."""
     facts = (f"{each.subject} {each.text} {each.replaces}" for each in answer.facts)
-    return source.unmentioned((*facts, *answer.notes), _FEWEST)
+    return source.unmentioned((*facts, *answer.notes), _MIN_WORDS)

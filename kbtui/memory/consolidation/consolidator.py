@@ -310,18 +310,18 @@ class _CondensingRun:
         return self.pages[0][0].range[0], self.pages[-1][0].range[1]
 
     def _notice(self) -> str:
-        said: list[str] = []
+        parts: list[str] = []
         if self.why_raw:
             first, last = self._range()
-            said.append(f"Messages {first} to {last} are archived as they are: {self.why_raw}")
-        said += [notice for _, saved in self.pages for notice in saved.notices]
+            parts.append(f"Messages {first} to {last} are archived as they are: {self.why_raw}")
+        parts += [notice for _, saved in self.pages for notice in saved.notices]
         waiting = sum(len(saved.proposals) for _, saved in self.pages)
         if waiting:
-            said.append(f"{waiting} change{'s' * (waiting > 1)} of your notes wait in the inbox.")
+            parts.append(f"{waiting} change{'s' * (waiting > 1)} of your notes wait in the inbox.")
         # Another process working on it isn't news to anybody.
         if self.error is not None and not isinstance(self.error, WorkspaceBusyError):
-            said.append(f"Messages stay to be condensed later: {self.error}")
-        return " ".join(said)
+            parts.append(f"Messages stay to be condensed later: {self.error}")
+        return " ".join(parts)
 
 
 def _without_model(page: Page) -> Answer:
@@ -331,10 +331,10 @@ def _without_model(page: Page) -> Answer:
     """
     if not page.shown:
         return Answer("An answer that drew on private entries isn't condensed.")
-    of = page.conversation
-    said = [
-        SliceMessage(each.role, of.spoken(each))
+    conversation = page.conversation
+    parts = [
+        SliceMessage(each.role, conversation.spoken(each))
         for each in filter(page.shows, page.messages)
         if each.role in ("user", "assistant")
     ]
-    return Answer(history_entry(said), title=slug_of(said))
+    return Answer(history_entry(parts), title=slug_of(parts))

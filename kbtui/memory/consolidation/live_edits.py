@@ -23,10 +23,10 @@ from kbtui.memory.records.ranges import overlap
 from kbtui.memory.records.tombstones import is_stated
 from kbtui.workspace import files
 
-_MOST_STATEMENTS = 12
+_MAX_STATEMENTS = 12
 # A commit with more files isn't the user's edit, but a folder that was added or removed.
-_MOST_FILES = 50
-_MOST_OTHERS = 100
+_MAX_FILES = 50
+_MAX_OTHERS = 100
 _LIVE = frozenset({Actor.AGENT, Actor.YOU})
 _KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", "summary")
 
@@ -80,8 +80,8 @@ def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
     files = tuple(
         FileStatements(
             path,
-            tuple(added[path])[:_MOST_STATEMENTS],
-            tuple(gone[path])[:_MOST_STATEMENTS],
+            tuple(added[path])[:_MAX_STATEMENTS],
+            tuple(gone[path])[:_MAX_STATEMENTS],
         )
         for path in sorted(added.keys() | gone.keys())
     )
@@ -111,7 +111,7 @@ def _commits(history: History, page: Page) -> Iterator[tuple[Commit, bool]]:
     for commit in history.log(since=page.messages[0].time - timedelta(seconds=2)):
         if commit.actor in _LIVE and _overlaps(commit.origin, page):
             yield commit, True
-        elif commit.actor is Actor.YOU and others < _MOST_OTHERS and _is_edit(commit):
+        elif commit.actor is Actor.YOU and others < _MAX_OTHERS and _is_edit(commit):
             others += 1
             yield commit, False
 
@@ -120,7 +120,7 @@ def _is_edit(commit: Commit) -> bool:
     """Return whether a commit is a manual edit; tombstones cover what an undo removes."""
     if commit.origin.undoes is not None:
         return False
-    return len(commit.paths) <= _MOST_FILES and any(_is_memory(each.path) for each in commit.paths)
+    return len(commit.paths) <= _MAX_FILES and any(_is_memory(each.path) for each in commit.paths)
 
 
 def _overlaps(origin: Origin, page: Page) -> bool:
@@ -147,8 +147,8 @@ def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, str]]:
         for edit in proposal.edits:
             if edit.wanted is not None and _is_memory(edit.path):
                 known = set(statements(files.text_of(edit.base)))
-                told = statements(files.text_of(edit.wanted))
-                yield from ((edit.path, each) for each in told if each not in known)
+                proposed = statements(files.text_of(edit.wanted))
+                yield from ((edit.path, each) for each in proposed if each not in known)
 
 
 def _without_frontmatter(lines: list[str]) -> str:

@@ -145,7 +145,6 @@ class MemoryWriter:
         ]
 
     def _is_older(self, path: str, day: date) -> bool:
-        """Return whether a file's `updated` date is before a day."""
         with contextlib.suppress(NotFoundError):
             found = _UPDATED.search(files.read_text(self.workspace, path))
             return found is not None and found[1] < day.isoformat()

@@ -34,7 +34,7 @@ from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Editing, prompt, read
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
-from kbtui.memory.edits.memory_limits import make_lean
+from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import ArchiveEntry
@@ -136,7 +136,7 @@ class Dream:
         except ModelWindowError as error:
             if error.window is None:
                 raise
-            fewer, why = self._max_entries, error.message
+            fewer, why = self._limit, error.message
         except ModelSlowError as error:
             fewer, why = run.entries // 2, error.message
             if not fewer:
@@ -146,7 +146,7 @@ class Dream:
         return await self._run(run, run.model, dry_run=dry_run, limit=fewer)
 
     @property
-    def _max_entries(self) -> int:
+    def _limit(self) -> int:
         """The maximum number of entries in a run, halved after each failure."""
         return max(1, self._settings.dream.max_batch_size >> self._failures)
 
@@ -159,21 +159,19 @@ class Dream:
             model = await asyncio.to_thread(self._model)
         run.model = model
         shares = Shares(model, self._settings.context.index_tokens)
-        batch = await asyncio.to_thread(
-            self._reader.batch, limit or self._max_entries, shares, model
-        )
+        batch = await asyncio.to_thread(self._reader.batch, limit or self._limit, shares, model)
         run.entries = len(batch.entries)
         by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._condensed_messages, batch)
         copy = self._working_copy(batch, said, by_rules=by_rules)
-        sentences = user_sentences(each for of in said for each in of) if is_small(model) else None
+        spoken = user_sentences(each for one in said for each in one) if is_small(model) else None
         deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            editing = Editing(copy, self._day(batch), sentences)
+            editing = Editing(copy, self._day(batch), spoken)
             await self._process(run, model, page, copy, shares, deadline, editing)
         moved = await asyncio.to_thread(
-            make_lean, copy, self._day(batch), self._settings.context.memory_tokens
+            trim_memory, copy, self._day(batch), self._settings.context.memory_tokens
         )
         if moved:
             run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
@@ -236,7 +234,7 @@ class Dream:
 
     def _repair(self, page: ArchivePage, copy: WorkingCopy, editing: Editing) -> None:
         """Fix evident problems without a model."""
-        found, texts = self._reader.disorder(page, copy)
+        found, texts = self._reader.find_problems(page, copy)
         edits = (each.edit(texts.get(each.path, "")) for each in found)
         editing.make_all([each for each in edits if each is not None])
 
@@ -279,11 +277,11 @@ class Dream:
             return []
         first, last = entry.messages
         try:
-            of = self._pending.conversation(entry.session)
+            chat = self._pending.conversation(entry.session)
         except KbtuiError:
             return []
-        found = (each for each in of.messages if first <= each.id <= last and of.shown(each))
-        return [replace(each, content=of.spoken(each)) for each in found]
+        found = (each for each in chat.messages if first <= each.id <= last and chat.shown(each))
+        return [replace(each, content=chat.spoken(each)) for each in found]
 
     def _day(self, batch: ArchiveBatch) -> date:
         return batch.day or local(self._clock()).date()

@@ -38,7 +38,7 @@ from kbtui.workspace.layout import short_name
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # token counts are estimates
 _MIN_TOKENS = 200
-_MOST_ENTRY_TOKENS = 16_000
+_MAX_ENTRY_TOKENS = 16_000
 _HITS_PER_ENTRY = 3
 
 
@@ -84,7 +84,7 @@ class Shares:
         free = window - model.count_tokens(tools) - model.count_tokens(instructions)
         self.page = max(_MIN_TOKENS, free // 5)
         self.note = max(_MIN_TOKENS, free // 15)
-        self.entries = min(_MOST_ENTRY_TOKENS, max(_MIN_TOKENS, free // 5))
+        self.entries = min(_MAX_ENTRY_TOKENS, max(_MIN_TOKENS, free // 5))
         self.catalogue = min(index_tokens, max(_MIN_TOKENS, free // 10))
 
 
@@ -115,8 +115,8 @@ class DreamReader:
             if entry.session not in imported and (entry.session or entry.content)
         ]
 
-    def batch(self, most: int, shares: Shares, model: ChatModel) -> ArchiveBatch:
-        """Return the next archive entries, at most `most` and no more than fit one page.
+    def batch(self, limit: int, shares: Shares, model: ChatModel) -> ArchiveBatch:
+        """Return the next archive entries, at most `limit` and no more than fit one page.
 
         An entry longer than a page is a batch of its own, in parts.
         """
@@ -124,7 +124,7 @@ class DreamReader:
         chosen: list[ArchiveEntry] = []
         blocks: list[str] = []
         size = 0
-        for entry in waiting[:most]:
+        for entry in waiting[:limit]:
             block = _block(entry, entry.content)
             size += model.count_tokens(block)
             if chosen and size > shares.page:
@@ -160,7 +160,7 @@ class DreamReader:
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(
+    def find_problems(
         self, page: ArchivePage, copy: WorkingCopy
     ) -> tuple[list[Problem], dict[str, str]]:
         """Return the problems in the files around a page, and the texts of these files.
@@ -174,11 +174,11 @@ class DreamReader:
         return self._problems(files, paths, copy.is_human_only), texts
 
     def _problems(
-        self, files: Overlay, paths: Iterable[str], stays: Callable[[str], bool] = lambda _: False
+        self, files: Overlay, paths: Iterable[str], is_kept: Callable[[str], bool] = lambda _: False
     ) -> list[Problem]:
         """Return the problems in some files, except where Dream was overruled."""
         infos = self._view.library.infos()
-        found = problems(self._services.library, infos, files, paths, stays)
+        found = problems(self._services.library, infos, files, paths, is_kept)
         return [problem for problem in found if not self._was_undone(problem.path)]
 
     def _was_undone(self, path: str) -> bool:
@@ -216,7 +216,6 @@ class DreamReader:
         return list(dict.fromkeys([*named, *found]))[:12]
 
     def _search_hits(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
-        """Yield the search hits for each archive entry."""
         for entry in entries:
             query = shorten(entry.content, 400)
             try:
@@ -241,8 +240,8 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
 # Problems -----------------------------------------------------------------------------------------
 
 
-MOST = 12
-_MOST_READ = 40
+MAX_PROBLEMS = 12
+_MAX_GROUPS = 40
 _NAMED = frozenset({"person", "project"})
 
 
@@ -299,35 +298,37 @@ def problems(
     seen: Iterable[EntryInfo],
     files: Overlay,
     shown: Iterable[str],
-    stays: Callable[[str], bool] = lambda _path: False,
+    is_kept: Callable[[str], bool] = lambda _path: False,
 ) -> list[Problem]:
     """Return the first problems of each kind in the files `shown`, among the entries `seen`.
 
-    An entry that `stays` is never reported as a duplicate, nor is a template, which resembles its
+    An entry that `is_kept` is never reported as a duplicate, nor is a template, which resembles its
     notes.
     """
     infos = [info for info in seen if info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
-    share = MOST // 3
+    share = MAX_PROBLEMS // 3
     habits = files.habits()
     found = [
-        *islice(_same_twice([i for i in infos if not habits.is_template(i)], files, stays), share),
+        *islice(
+            _same_twice([i for i in infos if not habits.is_template(i)], files, is_kept), share
+        ),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
         *islice(_not_linked(library, infos, texts), share),
     ]
-    return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
+    return [*found, *islice(_broken_links(library, infos), MAX_PROBLEMS - len(found))]
 
 
 def _same_twice(
-    infos: Iterable[EntryInfo], files: Overlay, stays: Callable[[str], bool]
+    infos: Iterable[EntryInfo], files: Overlay, is_kept: Callable[[str], bool]
 ) -> Iterator[Problem]:
     """Yield entries of one name and folder of which one says everything that the other does."""
-    for group in islice(_same_named(infos), _MOST_READ):
-        staying = {info.path for info in group if stays(info.path)}
+    for group in islice(_same_named(infos), _MAX_GROUPS):
+        kept_paths = {info.path for info in group if is_kept(info.path)}
         kept, *others = sorted(
-            group, key=lambda info: (info.path not in staying, len(info.slug), info.slug)
+            group, key=lambda info: (info.path not in kept_paths, len(info.slug), info.slug)
         )
-        for other in (each for each in others if each.path not in staying):
+        for other in (each for each in others if each.path not in kept_paths):
             paths = (other.path, kept.path)
             if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)
@@ -385,6 +386,6 @@ def _broken_links(library: Library, infos: Iterable[EntryInfo]) -> Iterator[Prob
             if resolved.path is not None or not target:
                 continue
             name = target.rstrip("/").rpartition("/")[2].removesuffix(".md")
-            meant = by_slug.get(slugify(name), []) if name else []
-            if len(meant) == 1 and meant[0] != info.name:
-                yield Problem("broken link", info.path, target, meant[0])
+            candidates = by_slug.get(slugify(name), []) if name else []
+            if len(candidates) == 1 and candidates[0] != info.name:
+                yield Problem("broken link", info.path, target, candidates[0])

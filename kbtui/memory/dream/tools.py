@@ -35,7 +35,7 @@ from kbtui.offline.language import telling_terms
 from kbtui.text import clean_line, json_object, shorten
 
 log = logging.getLogger(__name__)
-MOST_EDITS = 40
+MAX_EDITS = 40
 _MAX_LINE = 4_000
 _MAX_TITLE = 200
 _PASSING_IMPORTANCE = 1
@@ -136,15 +136,15 @@ _PROPERTIES: Mapping[str, Any] = {
 }
 
 
-def curate(most: int = MOST_EDITS) -> ToolSpec:
-    """Return the tool that takes all edits, at most `most` to stop a model that runs on."""
+def curate(limit: int = MAX_EDITS) -> ToolSpec:
+    """Return the tool that takes all edits, at most `limit` to stop a model that runs on."""
     items = {"type": "object", "properties": _PROPERTIES, "required": ["do"]}
     return ToolSpec(
         "curate",
         "Edit the lasting files, one edit after the other; an empty list changes nothing.",
         {
             "type": "object",
-            "properties": {"edits": {"type": "array", "items": items, "maxItems": most}},
+            "properties": {"edits": {"type": "array", "items": items, "maxItems": limit}},
             "required": ["edits"],
             "additionalProperties": False,
         },
@@ -206,8 +206,8 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
             f"- {shorten(json.dumps(edit, ensure_ascii=False), 400)}: {why}"
             for edit, why in refused
         ]
-        told = "Of your edits these couldn't be made; the others are. Give these again, put right:"
-        parts += [told, "\n".join([*lines, "Leave out what can't be put right."])]
+        lead = "Of your edits these couldn't be made; the others are. Give these again, put right:"
+        parts += [lead, "\n".join([*lines, "Leave out what can't be put right."])]
     return [Message("system", _ROLE), Message("user", "\n\n".join(parts))]
 
 
@@ -218,24 +218,24 @@ class Editing:
     """Makes edits on a working copy; `day` is the date of the newest archive entry.
 
     `done` describes what was done, without what is only proposed. If given, the user's sentences in
-    `told` replace the lines that are based on them.
+    `spoken` replace the lines that are based on them.
     """
 
-    def __init__(self, copy: WorkingCopy, day: date, told: UserSentences | None = None) -> None:
+    def __init__(self, copy: WorkingCopy, day: date, spoken: UserSentences | None = None) -> None:
         self._copy = copy
         self._day = day
-        self._spoken = told
+        self._spoken = spoken
         self.done: list[str] = []
         self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
             "add_line": lambda e: [
                 operations.add_line(e["path"], line, _heading(e), day)
-                for line in self._about(e["path"], self._whole(self._line(e["new"])))
+                for line in self._lines_about(e["path"], self._in_user_words(self._line(e["new"])))
             ],
             "edit_file": self._passage,
             "supersede": self._superseding,
             "move_line": lambda e: [
                 operations.move_line(e["path"], line, e["to"], _heading(e), day)
-                for line in self._about(e["to"], [e["old"]])
+                for line in self._lines_about(e["to"], [e["old"]])
             ],
             "create_entry": self._entry,
             "rename_entry": lambda e: [operations.rename_entry(e["path"], e["new"])],
@@ -243,7 +243,7 @@ class Editing:
             "delete_entry": lambda e: [operations.delete_entry(e["path"])],
             "fix_link": lambda e: [operations.fix_link(e["path"], e["old"], e["to"])],
             "set_summary": lambda e: [
-                operations.set_summary(e["path"], self._whole(self._line(e["new"]))[0])
+                operations.set_summary(e["path"], self._in_user_words(self._line(e["new"]))[0])
             ],
             "link_entries": lambda e: [operations.link_entries(e["path"], e["to"], day)],
         }
@@ -252,7 +252,7 @@ class Editing:
         """Make edits in order; return those that couldn't be made, each with the reason."""
         refused = []
         for position, edit in enumerate(edits):
-            why = self._make_one(edit) if position < MOST_EDITS else f"at most {MOST_EDITS} at once"
+            why = self._make_one(edit) if position < MAX_EDITS else f"at most {MAX_EDITS} at once"
             if why:
                 log.info("an edit is refused: %s", why)
                 refused.append((edit, why))
@@ -291,7 +291,7 @@ class Editing:
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
         summary = clean_line(absolute_dates(_cleaned(edit.get("summary", "")), self._day))
-        summary = self._whole(summary)[0] if summary else ""
+        summary = self._in_user_words(summary)[0] if summary else ""
         body = self._body(title, edit.get("body", ""))
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
@@ -332,9 +332,9 @@ class Editing:
         new = next((each for each in statements(line) if line.endswith(each)), "")
         if not new or any(with_value(each, each, new) for each in old):
             return [line]
-        return [f"{line.removesuffix(new)}{each}" for each in self._whole(new)]
+        return [f"{line.removesuffix(new)}{each}" for each in self._in_user_words(new)]
 
-    def _whole(self, line: str) -> list[str]:
+    def _in_user_words(self, line: str) -> list[str]:
         """Return the user's sentences for a line, or the line itself if a shown file has it."""
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
         if self._spoken is None or is_said(
@@ -343,7 +343,7 @@ class Editing:
             return [line]
         return [text for text, _ in self._spoken.whole(line)]
 
-    def _about(self, ref: str, lines: list[str]) -> list[str]:
+    def _lines_about(self, ref: str, lines: list[str]) -> list[str]:
         """Return the lines of a small model that are about the entry they are meant for.
 
         They name it, or most of their words are in it already.

@@ -77,7 +77,6 @@ class Writer:
         )
 
     def _record_ungrounded(self, change: Change, batch: ArchiveBatch, lines: Iterable[str]) -> None:
-        """Record in the archive the lines that nobody had said."""
         origin = change.origin
         when = batch.entries[-1].timestamp
         self._services.archive.stage(

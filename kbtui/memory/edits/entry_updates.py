@@ -40,28 +40,18 @@ WORDING = "before until then replaced by replaces"
 _PAST = EVOLUTION.casefold()
 STRICT = 1.0
 LOOSE = 0.6
-_MANAGED_KEYS = frozenset(
+_RESERVED = frozenset(
     {"type", "created", "updated", "title", "summary", "description", "aliases", "alias"}
 )
 _EMPTY: tuple[Any, ...] = (None, "", [])
 _LISTS = ("tags", "related", "sources")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
-_LEAST_SHARE = 0.6
-_FEW_WORDS = 3
+_MIN_SHARE = 0.6
+_MIN_WORDS_FOR_SHARE = 3
 # The headings for statements without one of their own.
-_DEFAULT_HEADING = {
-    "person": "Notes",
-    "project": "Notes",
-    "reference": "Notes",
-    "decision": EVOLUTION,
-}
-_FIRST_HEADING = {
-    "person": "Notes",
-    "project": "Notes",
-    "reference": "Notes",
-    "decision": "Decision",
-}
+_HEADING = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": EVOLUTION}
+_NEW_HEADING = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": "Decision"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +66,7 @@ class BodyItem:
 def new_entry(fact: Fact, front: Front, related: Sequence[str]) -> str:
     """Render a new entry, using the template of its type."""
     body = fact.text
-    home = _FIRST_HEADING.get(fact.kind)
+    home = _NEW_HEADING.get(fact.kind)
     sections: Mapping[str, str] | str = body
     if _SECTION.search(body):
         sections = _by_heading(body)
@@ -133,7 +123,6 @@ def grown_entry(
 
 
 def _split_body(text: str) -> tuple[str, str]:
-    """Split an entry into what precedes its body, and the body."""
     body = body_of(text)
     return text[: len(text) - len(body)], body
 
@@ -253,7 +242,7 @@ def _with_statement(body: str, item: BodyItem, type_: str, day: date) -> str:
         # A decision stays as it was decided; later statements are dated.
         dated = line if item.is_block else f"- {day.isoformat()}: {item.text}"
         return append_to_section(body, EVOLUTION, dated)
-    heading = heading or _DEFAULT_HEADING.get(type_, "")
+    heading = heading or _HEADING.get(type_, "")
     return append_to_section(body, heading, line, type_) if heading else _below_lead(body, line)
 
 
@@ -396,11 +385,7 @@ def merged_head(entry: Entry, target: Entry) -> str:
 def _own_keys(entry: Entry, target: Entry) -> Iterator[tuple[str, Any]]:
     """Yield the owner's keys in an entry's frontmatter that differ from another entry's."""
     for key, value in entry.frontmatter.items():
-        if (
-            key not in _MANAGED_KEYS
-            and value not in _EMPTY
-            and value != target.frontmatter.get(key)
-        ):
+        if key not in _RESERVED and value not in _EMPTY and value != target.frontmatter.get(key):
             yield key, value
 
 
@@ -492,12 +477,12 @@ def find_statement(wanted: str, known: Sequence[str]) -> str | None:
     if not words:
         return None
     numbers = {word for word in words if any(char.isdigit() for char in word)}
-    least = len(words) * (_LEAST_SHARE if len(words) >= _FEW_WORDS else 1.0)
+    minimum = len(words) * (_MIN_SHARE if len(words) >= _MIN_WORDS_FOR_SHARE else 1.0)
 
     def likeness(statement: str) -> float:
         said = set(content_words(statement))
         shared = len(words & said)
-        is_like = shared >= least and numbers <= said
+        is_like = shared >= minimum and numbers <= said
         return shared / len(words) + shared / len(words | said) if is_like else 0.0
 
     found = sorted(((likeness(each), each) for each in dict.fromkeys(known)), reverse=True)
@@ -551,7 +536,6 @@ def _position_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]
 
 
 def _with_full_stop(was: str, new: str) -> str:
-    """Give a statement the full stop that another has."""
     return f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
 
 

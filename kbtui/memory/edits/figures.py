@@ -27,7 +27,7 @@ _DIGITS = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GROUPED = re.compile(r"\d{1,3}([.,'\u2019\u00a0\u202f])\d{3}(?:\1\d{3})*")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
-_MAX_DISTANCE = 2  # words between a day and its month
+_SPAN = 2  # words between a day and its month
 _NOON = 12
 _WEEK = 7
 _LONGEST_MONTH = 31
@@ -217,9 +217,7 @@ def _day_beside(words: list[Token], month: int) -> Token | None:
     """Return the number nearest to a month's name that can be its day."""
     near = [
         (abs(place - month), place)
-        for place in range(
-            max(0, month - _MAX_DISTANCE), min(len(words), month + _MAX_DISTANCE + 1)
-        )
+        for place in range(max(0, month - _SPAN), min(len(words), month + _SPAN + 1))
         if 1 <= _number(words[place].word) <= _LONGEST_MONTH
     ]
     return words[min(near)[1]] if near else None
@@ -227,7 +225,7 @@ def _day_beside(words: list[Token], month: int) -> Token | None:
 
 def _year_after(words: list[Token], month: int) -> Token | None:
     """Return the year closely following a month's name."""
-    later = words[month + 1 : month + _MAX_DISTANCE + 2]
+    later = words[month + 1 : month + _SPAN + 2]
     return next((each for each in later if _YEAR.fullmatch(each.word)), None)
 
 

@@ -123,7 +123,6 @@ class Ground:
         )
 
     def __or__(self, other: Ground) -> Ground:
-        """Return the union of both."""
         units = {
             reading: self.units.get(reading, frozenset()) | other.units.get(reading, frozenset())
             for reading in self.units.keys() | other.units.keys()
@@ -155,12 +154,12 @@ class Ground:
         )
 
     def _ungrounded_figure(
-        self, told: Sentence, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
+        self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
     ) -> str:
         """Return the first number or date that isn't in the sources."""
         for figure in figures:
             is_said = self.has_figure(figure) or known.has_figure(figure)
-            if not (is_said or self._is_year_meant(figure, told)):
+            if not (is_said or self._is_year_meant(figure, claim)):
                 return figure.text
         for dated in dates:
             if not (self.has_date(dated) or known.has_date(dated)):
@@ -201,68 +200,68 @@ class Ground:
         )
         return next(filter(None, found), "")
 
-    def _misquoted_as(self, told: Sentence, known: Ground, *, is_part: bool) -> str:
-        near = self._nearest(told)
-        if not near or told.stems <= known.terms:
+    def _misquoted_as(self, claim: Sentence, known: Ground, *, is_part: bool) -> str:
+        near = self._nearest(claim)
+        if not near or claim.stems <= known.terms:
             return ""
-        if number := swapped_number(near, told):
+        if number := swapped_number(near, claim):
             return number
-        contradictions = [*map(told.contradictions, near)]
+        contradictions = [*map(claim.contradictions, near)]
         if all(contradictions) and not is_part:  # without the "no" before its comma, a part differs
             return " ".join(sorted(contradictions[0]))
         asking = [each.asks for each in near]
-        if all(asking) and not self._answers(told, is_part=is_part):
-            return " ".join(sorted(told.stems & near[0].stems))
-        return "" if any(asking) else self._displacing_name(told, near, known)
+        if all(asking) and not self._answers(claim, is_part=is_part):
+            return " ".join(sorted(claim.stems & near[0].stems))
+        return "" if any(asking) else self._displacing_name(claim, near, known)
 
-    def _nearest(self, told: Sentence) -> list[Sentence]:
+    def _nearest(self, claim: Sentence) -> list[Sentence]:
         """Return the sentences that share the most stems with one, if any do."""
-        shared = [(len(told.stems & each.stems), each) for each in self.sentences]
-        most = max((count for count, _ in shared), default=0)
-        return [each for count, each in shared if most and count == most]
+        shared = [(len(claim.stems & each.stems), each) for each in self.sentences]
+        best = max((count for count, _ in shared), default=0)
+        return [each for count, each in shared if best and count == best]
 
-    def _answers(self, told: Sentence, *, is_part: bool) -> bool:
+    def _answers(self, claim: Sentence, *, is_part: bool) -> bool:
         """Return whether it covers a statement, which may answer a question: "It's blue.".
 
         For a part of a line, such as an item of a list, a shared stem is enough.
         """
         return any(
-            told.stems & each.stems if is_part else told.covers(each)
+            claim.stems & each.stems if is_part else claim.covers(each)
             for each in self.sentences
             if not each.asks
         )
 
-    def _displacing_name(self, told: Sentence, near: list[Sentence], known: Ground) -> str:
+    def _displacing_name(self, claim: Sentence, near: list[Sentence], known: Ground) -> str:
         """Return a name where the closest sentences name somebody else, or the speaker.
 
         Allowed are names from another message that the line covers as well ("No, Anna does."), or
         that may state what is true now; a correction may also have the names of the old line.
         """
-        names = [*self.names.names_in(told.text), *_names_by_form(told.text)]
+        names = [*self.names.names_in(claim.text), *_names_by_form(claim.text)]
         within = " ".join({each.within for each in near} if names else ())  # it may be long
         terms = frozenset(analyser.terms(within)) | known.terms
         for name in names:
             stems = frozenset(analyser.terms(name))
-            is_told = stems <= terms or self._covers_another(told, stems)
-            if not is_told and self._is_in_place_of(stems, told, near, known):
+            is_covered = stems <= terms or self._covers_another(claim, stems)
+            if not is_covered and self._is_in_place_of(stems, claim, near, known):
                 return name
         return ""
 
-    def _covers_another(self, told: Sentence, name: frozenset[str]) -> bool:
+    def _covers_another(self, claim: Sentence, name: frozenset[str]) -> bool:
         """Return whether a line also covers another sentence with the name."""
-        return any(name & each.stems and told.covers(each, name) for each in self.sentences)
+        return any(name & each.stems and claim.covers(each, name) for each in self.sentences)
 
     def _is_in_place_of(
-        self, name: frozenset[str], told: Sentence, near: list[Sentence], known: Ground
+        self, name: frozenset[str], claim: Sentence, near: list[Sentence], known: Ground
     ) -> bool:
         """Return whether every close sentence has another name in its place."""
         return not any(each.stems <= known.terms for each in near) and all(
-            self._names_another(each, name, told) for each in near
+            self._names_another(each, name, claim) for each in near
         )
 
-    def _names_another(self, said: Sentence, name: frozenset[str], told: Sentence) -> bool:
+    def _names_another(self, said: Sentence, name: frozenset[str], claim: Sentence) -> bool:
         """Return whether a sentence has the speaker, or an older name, in place of a name."""
-        displaced = said.displaced_by(name, told)
+        displaced = said.displaced_by(name, claim)
         names = frozenset(analyser.terms(" ".join(self.names.names_in(said.text))))
         later = self.sentences[self.sentences.index(said) + 1 :]
         is_news = any(name & each.stems for each in later)
@@ -277,7 +276,7 @@ class Ground:
         years = {str(day.year) for day in self.days | self.said_on}
         return bool(figure.readings & years)
 
-    def _is_year_meant(self, figure: Figure, told: Sentence) -> bool:
+    def _is_year_meant(self, figure: Figure, claim: Sentence) -> bool:
         """Return whether a figure is a year that *last year* or *next year* meant.
 
         The line must consist of that sentence but for a few words.
@@ -288,8 +287,8 @@ class Ground:
             if figure.readings & {str(day.year + step) for day in self.said_on}
         ]
         return any(
-            each.stems & told.stems
-            and len(each.stems - told.stems) <= _MAX_EXTRA
+            each.stems & claim.stems
+            and len(each.stems - claim.stems) <= _MAX_EXTRA
             and any(holds(each.text, phrases) for phrases in meant)
             for each in (self.sentences if meant else ())
             if not each.asks

@@ -76,7 +76,7 @@ def reason_to_ask(
     """
     for path, data in edits.items():
         old = shown_text(files.original(path))
-        why = _risk_reason(files, path, old, edits, authors(path)) if old else ""
+        why = _risk(files, path, old, edits, authors(path)) if old else ""
         if why:
             return why if data is None else f"{why}, in {short_name(path)}"
     return (_loss_reason(files, edits) if careful else "") or _guiding_file_reason(edits)
@@ -105,9 +105,7 @@ def reason_to_ask_of_tool(
         is_theirs = gone or (
             data is None and any(author.writes_human_text for author in authors(path))
         )
-        if is_theirs and not asked(
-            _names_of(files, path), [*gone, *_added_statements(files, edits, path)]
-        ):
+        if is_theirs and not asked(_names_of(files, path), [*gone, *_gained(files, edits, path)]):
             what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
             return (
                 f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
@@ -125,7 +123,7 @@ def _removed_human_lines(
     return _lost_human_lines(shown_text(old), shown_text(new), partial(authors, path), new)
 
 
-def _added_statements(files: Overlay, edits: Edits, path: str) -> list[str]:
+def _gained(files: Overlay, edits: Edits, path: str) -> list[str]:
     """Return the statements of edits that a file doesn't make."""
     old = shown_text(files.original(path))
     return [line for data in edits.values() for line in _added(old, data)]
@@ -237,9 +235,7 @@ def _check_worth(fact: str) -> None:
         raise UsageError("A line of that length is no fact.", "Write short lines.")
 
 
-def _risk_reason(
-    files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]
-) -> str:
+def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
     if edits[path] is None:
         return _removal_reason(path, missing_statements(old, elsewhere), authors)
@@ -269,14 +265,14 @@ def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
 
 
 def _loss_reason(files: Overlay, edits: Edits) -> str:
-    came, went = 0, []
+    added_count, lost = 0, []
     for path, data in edits.items():
         before, after = shown_text(files.data(path)), shown_text(data)
-        came += len(_added(before, data))
-        went += missing_statements(before, [after, *_said_elsewhere(files, path, edits)])
-    if len(went) <= came:
+        added_count += len(_added(before, data))
+        lost += missing_statements(before, [after, *_said_elsewhere(files, path, edits)])
+    if len(lost) <= added_count:
         return ""
-    return f"it ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
+    return f"it ended before it was finished, and {shorten(lost[0], _SHOWN)!r} would be gone"
 
 
 def _added(before: str, data: bytes | None) -> list[str]:

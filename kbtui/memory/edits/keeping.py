@@ -29,7 +29,7 @@ from kbtui.memory.edits.entry_updates import (
     with_value,
 )
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.memory_limits import make_lean
+from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.operations import (
     correct_memory,
     keep_in_entry,
@@ -102,7 +102,7 @@ class FactKeeper:
         for operation in self._links:
             self._try_perform(operation)
         if MEMORY in self.copy.files.edits:
-            make_lean(self.copy, self.day)
+            trim_memory(self.copy, self.day)
         return outcomes
 
     def keep(self, fact: Fact) -> FactOutcome:
@@ -116,7 +116,6 @@ class FactKeeper:
     # Guards ----------------------------------------------------------------------------------
 
     def _checked(self, fact: Fact) -> Fact:
-        """Return a fact without what must not be written."""
         lines = absolute_dates(fact.text, self.day).splitlines()
         _check_worth(fact, lines)
         lines = _without(
@@ -244,21 +243,21 @@ class FactKeeper:
 
     def _file_stating(self, fact: Fact, path: str | None) -> str | None:
         """Return another file that states a fact in other words, or None."""
-        told = statements(fact.text)
-        for file in self.written if told else ():
+        stated = statements(fact.text)
+        for file in self.written if stated else ():
             there = [each for each in file.statements if each not in file.removed]
-            if all(is_said(each, there, _likeness(each)) for each in told):
+            if all(is_said(each, there, _likeness(each)) for each in stated):
                 return file.path
-        return None if len(told) != 1 or fact.summary else self._other_file(fact, told[0], path)
+        return None if len(stated) != 1 or fact.summary else self._other_file(fact, stated[0], path)
 
-    def _other_file(self, fact: Fact, told: str, path: str | None) -> str | None:
+    def _other_file(self, fact: Fact, statement: str, path: str | None) -> str | None:
         """Return the other file with the statement of a fact, or None."""
-        is_telling = len(content_words(told)) >= _MIN_CONTENT_WORDS and fact.kind != "person"
-        whole = told if is_telling else with_subject(told, fact.subject)
+        is_telling = len(content_words(statement)) >= _MIN_CONTENT_WORDS and fact.kind != "person"
+        whole = statement if is_telling else with_subject(statement, fact.subject)
         # The same about somebody else is new.
         others = (
             other
-            for other in self._others(told, path)
+            for other in self._others(statement, path)
             if fact.place != "memory" or not other.startswith(_PREFERRED[0])
         )
         return next((other for other in others if self._states(other, whole)), None)
@@ -352,14 +351,13 @@ def _is_of_decision(path: str, fact: Fact) -> bool:
 
 
 def _check_worth(fact: Fact, lines: Sequence[str]) -> None:
-    """Reject what isn't a statement."""
-    told = [line for line in lines if normalise(plain_fact(line))]
-    if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in told):
+    stated = [line for line in lines if normalise(plain_fact(line))]
+    if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in stated):
         raise UsageError("It says nothing.")
     why = why_unusable(fact.text)
     if why is not None:
         raise UsageError(f"It {why}.")
-    if len(told) == 1 and told[0].rstrip().endswith("?"):
+    if len(stated) == 1 and stated[0].rstrip().endswith("?"):
         raise UsageError("It is a question.")
 
 

@@ -41,7 +41,7 @@ def is_near_full(text: str, most_tokens: int) -> bool:
     return fullness(text, most_tokens) >= _NEARLY_FULL
 
 
-def make_lean(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
+def trim_memory(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
     """Move lines out of MEMORY.md until it is within its limits; return how many."""
     moved = 0
     for line, heading in _movable_lines(copy):
@@ -80,8 +80,8 @@ def _movable_lines(copy: WorkingCopy) -> list[tuple[str, str]]:
         elif is_statement(line):
             when = _written_by_machine(origins[number]) if number < len(origins) else None
             if when is not None:
-                is_told = bool(copy.services.subjects.named_in(line))
-                found.append((not is_told, when, number, plain_fact(line), heading))
+                has_entry = bool(copy.services.subjects.named_in(line))
+                found.append((not has_entry, when, number, plain_fact(line), heading))
     newest = sorted(found, key=lambda each: each[1:3])[-10:]
     leaving = sorted(each for each in found if each not in newest)
     return [(line, heading) for _, _, _, line, heading in leaving]

@@ -90,7 +90,6 @@ def note(path: str, line: str) -> Operation:
 
 
 def _edit_text(path: str, change: Callable[[str], str]) -> Operation:
-    """Return the operation that applies `change` to a file's text."""
     return Operation(lambda copy: copy.files.edit(path, change(copy.files.text(path) or "")))
 
 
@@ -153,8 +152,8 @@ def supersede_decision(ref: str, fact: Fact, day: date) -> Operation:
         line = f"{day.isoformat()}: Replaced by [[{short_name(new)}]]"
         back = f"{day.isoformat()}: Replaces [[{short_name(old.path)}]]"
         return {
-            old.path: _with_evolution(copy, old.path, line),
-            new: _with_evolution(copy, new, back),
+            old.path: _evolve(copy, old.path, line),
+            new: _evolve(copy, new, back),
         }
 
     return Operation(work)
@@ -299,7 +298,7 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
     return copy.files.edit(path, grown)
 
 
-def _with_evolution(copy: WorkingCopy, path: str, line: str) -> bytes:
+def _evolve(copy: WorkingCopy, path: str, line: str) -> bytes:
     text = copy.files.text(path) or ""
     if line in text:
         return copy.files.data(path) or b""

@@ -88,16 +88,16 @@ class Sentence:
 
         A passage longer than its replacement is something else, and not returned.
         """
-        mine, theirs = self._comparable_words, other._comparable_words
-        if len(mine) * len(theirs) > _MAX_LENGTH**2:
+        own, theirs = self._comparable_words, other._comparable_words
+        if len(own) * len(theirs) > _MAX_LENGTH**2:
             return []
-        codes = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+        codes = SequenceMatcher(None, own, theirs, autojunk=False).get_opcodes()
         return [
             word
             for kind, start, end, first, last in codes
             if kind == "replace" and end - start <= last - first + _MIN_STEMS
             if name & set(theirs[first:last])
-            for word in mine[start:end]
+            for word in own[start:end]
         ]
 
     @cached_property
@@ -126,21 +126,21 @@ def _stems_and_denials(text: str) -> tuple[frozenset[str], frozenset[tuple[str, 
     return frozenset(telling_terms(text)), frozenset(denied), bool(places)
 
 
-def swapped_number(said: Sequence[Sentence], told: Sentence) -> str:
+def swapped_number(said: Sequence[Sentence], claim: Sentence) -> str:
     """Return a number in a line that was said of something else, swapped with that one's number."""
-    numbers = figures_and_dates(told.text)[0] if len(told.text) <= _MAX_LENGTH else ()
+    numbers = figures_and_dates(claim.text)[0] if len(claim.text) <= _MAX_LENGTH else ()
     if len(numbers) < _PAIR:
         return ""
     short = [each for each in said if len(each.text) <= _MAX_LENGTH][:_PAIR]
-    stems = told.stems & frozenset().union(*(each.stems for each in short))
-    mine = _stems_by_number(told.text, numbers, stems)
+    stems = claim.stems & frozenset().union(*(each.stems for each in short))
+    own = _stems_by_number(claim.text, numbers, stems)
     theirs = _stems_by_number("\n".join(each.text for each in short), numbers, stems)
 
     def is_turned(first: int, second: int) -> bool:
-        kept = mine[first] & theirs[first] or mine[second] & theirs[second]
-        return bool(not kept and mine[first] & theirs[second] and mine[second] & theirs[first])
+        kept = own[first] & theirs[first] or own[second] & theirs[second]
+        return bool(not kept and own[first] & theirs[second] and own[second] & theirs[first])
 
-    pairs = combinations(sorted(mine.keys() & theirs.keys()), _PAIR)
+    pairs = combinations(sorted(own.keys() & theirs.keys()), _PAIR)
     return next((numbers[first].text for first, second in pairs if is_turned(first, second)), "")
 
 
@@ -151,9 +151,7 @@ def _stems_by_number(
 
     Empty if the text doesn't pair stems and numbers one to one.
     """
-    marks = [
-        each for each in _stems_and_numbers(text, numbers) if isinstance(each, int) or each in stems
-    ]
+    marks = [each for each in _items(text, numbers) if isinstance(each, int) or each in stems]
     runs = [[*run] for _, run in groupby(marks, lambda each: isinstance(each, int))]
     counted = [run[0] for run in runs if len(run) == 1 and isinstance(run[0], int)]
     named = [frozenset(map(str, run)) for run in runs if not isinstance(run[0], int)]
@@ -161,7 +159,7 @@ def _stems_by_number(
     return dict(zip(counted, named, strict=True)) if is_paired else {}
 
 
-def _stems_and_numbers(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
+def _items(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
     """Yield the stems of a text in order, with the index of each number in its place."""
     places: dict[int, str | int] = {}
     for token in tokens(text):
@@ -179,7 +177,7 @@ class UserSentences:
     """
 
     def __init__(self, said: Iterable[tuple[str, date | None, int | None]]) -> None:
-        self._sentences = [
+        self._rows = [
             (sentence, day, number)
             for text, day, number in said
             for sentence in (Sentence.of(each, may_ask=True) for each in sentences(text))
@@ -194,7 +192,7 @@ class UserSentences:
         known = [Sentence.of(line) for line in lines]
         return [
             (number, clean_line(sentence.text))
-            for sentence, _, number in self._sentences
+            for sentence, _, number in self._rows
             if number is not None
             and len(sentence.stems)
             >= (_MIN_STEMS if any(figures_and_dates(sentence.text)) else minimum)
@@ -207,29 +205,27 @@ class UserSentences:
         They are in the order they were said in, so that a correction follows what it corrects.
         Return the line itself if no sentence resembles it.
         """
-        told = Sentence.of(line)
-        left = set(told.stems)
+        claim = Sentence.of(line)
+        rest = set(claim.stems)
         found: list[int] = []
 
         def adds(at: int) -> bool:
-            sentence = self._sentences[at][0]
-            is_new = len(sentence.text) <= _MAX_LENGTH and at not in found and left & sentence.stems
-            covers = _covers_enough(left, sentence, found) or (found and told.covers(sentence))
+            sentence = self._rows[at][0]
+            is_new = len(sentence.text) <= _MAX_LENGTH and at not in found and rest & sentence.stems
+            covers = _covers_enough(rest, sentence, found) or (found and claim.covers(sentence))
             return bool(is_new and covers)
 
         def nearness(at: int) -> tuple[int, int, int]:
-            stems = self._sentences[at][0].stems
-            return len(left & stems), -len(stems), at
+            stems = self._rows[at][0].stems
+            return len(rest & stems), -len(stems), at
 
-        while (
-            best := max(filter(adds, range(len(self._sentences))), key=nearness, default=-1)
-        ) >= 0:
+        while (best := max(filter(adds, range(len(self._rows))), key=nearness, default=-1)) >= 0:
             found.append(best)
-            left -= self._sentences[best][0].stems
+            rest -= self._rows[best][0].stems
         return [self._as_said(at) for at in sorted(found)] or [(line, None)]
 
     def _as_said(self, at: int) -> tuple[str, int | None]:
-        sentence, day, number = self._sentences[at]
+        sentence, day, number = self._rows[at]
         text = clean_line(sentence.text)
         return (absolute_dates(text, day) if day else text), number
 
@@ -239,6 +235,6 @@ def _is_substantial(text: str) -> bool:
     return any(unmatched(text, map(of_all, ("talk", "thanks", "greeting"))))
 
 
-def _covers_enough(left: set[str], sentence: Sentence, found: list[int]) -> bool:
+def _covers_enough(rest: set[str], sentence: Sentence, found: list[int]) -> bool:
     """Return whether a sentence has enough of the remaining stems of a line."""
-    return len(left & sentence.stems) >= max(_MIN_STEMS if found else 1, _MIN_SHARE * len(left))
+    return len(rest & sentence.stems) >= max(_MIN_STEMS if found else 1, _MIN_SHARE * len(rest))

@@ -229,17 +229,13 @@ class WorkingCopy:
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[FileProposal, str]]:
         """Store the proposals that the user hasn't rejected before, each with its id."""
         found = []
-        for proposed_files in self.file_proposals():
-            reason = f"{proposed_files.why[:1].upper()}{proposed_files.why[1:]}."
-            proposal = proposed_files.texts and inbox.add_unless_rejected(
-                self.author.actor,
-                reason,
-                proposed_files.texts,
-                origin=origin,
-                bases=proposed_files.before,
+        for group in self.file_proposals():
+            reason = f"{group.why[:1].upper()}{group.why[1:]}."
+            proposal = group.texts and inbox.add_unless_rejected(
+                self.author.actor, reason, group.texts, origin=origin, bases=group.before
             )
             if proposal:
-                found.append((proposed_files, proposal.id))
+                found.append((group, proposal.id))
         return found
 
     def is_forbidden(self, fact: str) -> bool:
@@ -269,17 +265,17 @@ class WorkingCopy:
 
     def user_names(self) -> tuple[str, ...]:
         """Return the user's names according to USER.md and MEMORY.md."""
-        return names_of_user(map(self._current_text, (USER, MEMORY)))
+        return names_of_user(map(self._text, (USER, MEMORY)))
 
     def record_ungrounded(self, line: str) -> None:
         """Record a line that isn't written because nobody has said it."""
         self.ungrounded[plain_fact(line)] = None
 
-    def _current_text(self, path: str) -> str:
+    def _text(self, path: str) -> str:
         """Return the text of a file, without reading the disk if the last scan found none."""
-        return shown_text(self._current_data(path) if self.files.entry(path) is not None else None)
+        return shown_text(self._data(path) if self.files.entry(path) is not None else None)
 
-    def _current_data(self, path: str) -> bytes | None:
+    def _data(self, path: str) -> bytes | None:
         return self.files.data(path) if self.files.exists(path) else None
 
     def _check_subjects(self, edits: Edits) -> None:
@@ -317,19 +313,15 @@ class WorkingCopy:
         there = (*self.files.before.values(), *self.files.edits.values())
         known = {fact for data in there for fact in statements(shown_text(data))}
         for path, data in edits.items():
-            before, after = (
-                statements(shown_text(self._current_data(path))),
-                statements(shown_text(data)),
-            )
+            before, after = (statements(shown_text(self._data(path))), statements(shown_text(data)))
             entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
             if entry and not self.author.by_tool and self._is_new(path, data):
-                yield entry.title, " ".join((self._current_text(MEMORY), *after))
+                yield entry.title, " ".join((self._text(MEMORY), *after))
             names = (entry.title, entry.slug, *entry.aliases) if entry else ()
             about = " ".join((*names, *_excluding(before, set(after))))
             yield from ((each, about) for each in _excluding(after, known))
 
     def _is_new(self, path: str, data: bytes | None) -> bool:
-        """Return whether edits create an entry."""
         return data is not None and is_entry(path) and not self.files.exists(path)
 
     def is_human_only(self, path: str) -> bool:
@@ -438,7 +430,6 @@ class WorkingCopy:
         return found[0] if len(found) == 1 else None
 
     def _check_editable(self, path: str, name: str) -> None:
-        """Check that a machine may change a file."""
         self.files.check_shown(path, name)
         data = self.files.data(path)
         parsed = parse_entry(path, data) if data is not None else None
@@ -488,7 +479,6 @@ def _excluding(lines: Iterable[str], known: Container[str]) -> Iterator[str]:
 
 @lru_cache(512)  # a run looks at each of its entries once per fact
 def _names_of(path: str, data: bytes) -> frozenset[str]:
-    """Return the normalised names of an entry."""
     entry = parse_entry(path, data)
     names = (entry.title, entry.slug.replace("-", " "), *entry.aliases)
     return frozenset(normalise(name) for name in names)

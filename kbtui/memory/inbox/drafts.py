@@ -41,7 +41,7 @@ class PlaceDraft:
     whole: bool
 
 
-def region(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
+def draft_for(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
     """Return a draft for editing a place."""
     if place.whole:
         text = _whole(file, place)

@@ -20,7 +20,7 @@ from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, in
 from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
 from kbtui.memory.inbox import legacy
-from kbtui.memory.inbox.drafts import PlaceDraft, check_settled, region
+from kbtui.memory.inbox.drafts import PlaceDraft, check_settled, draft_for
 from kbtui.memory.inbox.legacy import OlderProposal
 from kbtui.memory.inbox.rejections import FOLDER, RecordedRejections, Rejections, fingerprint
 from kbtui.memory.records.tombstones import FactSource, Tombstones
@@ -267,7 +267,7 @@ class Inbox:
         Raises:
             NotFoundError: There is no such proposal or place.
         """
-        return region(*self.plan(ref).find(hunk))
+        return draft_for(*self.plan(ref).find(hunk))
 
     def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> None:
         """Replace the proposed text of a place with the user's own; no file is written yet.
@@ -367,11 +367,9 @@ class Inbox:
         That is the last one with one of the files, or else the turn's.
         """
         own = self._proposals_of(actor, origin)
-        extending = (
-            each for each in reversed(own) if not set(paths).isdisjoint(_texts(each.edits))
-        )
+        match = (each for each in reversed(own) if not set(paths).isdisjoint(_texts(each.edits)))
         same = (each for each in own if each.origin.turn == origin.turn is not None)
-        known = next(extending, None) or next(same, None)
+        known = next(match, None) or next(same, None)
         return known, [each for each in own if each is not known]
 
 

@@ -110,10 +110,7 @@ def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
         return [_hash_change(actor, [each]) for each in _by_path(edit)]
     places = places_of(files.text_of(edit.base), files.text_of(edit.wanted))
-    both = (
-        (_content_lines("".join(each.ours)), _content_lines("".join(each.theirs)))
-        for each in places
-    )
+    both = ((_lines("".join(each.ours)), _lines("".join(each.theirs))) for each in places)
     return [_hash((actor.value, edit.path, each)) for each in both]
 
 
@@ -131,7 +128,7 @@ def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:
 def _hash_change(actor: Actor, texts: Iterable[_Texts]) -> str:
     parts = []
     for path, base, wanted in sorted(texts):
-        old, new = Counter(_content_lines(base or "")), Counter(_content_lines(wanted or ""))
+        old, new = Counter(_lines(base or "")), Counter(_lines(wanted or ""))
         kinds = (wanted is None, sorted((new - old).items()), sorted((old - new).items()))
         parts.append((path, kinds))
     return _hash((actor.value, parts))
@@ -141,7 +138,7 @@ def _hash(value: object) -> str:
     return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()
 
 
-def _content_lines(text: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -22,8 +22,8 @@ from kbtui.memory.recall.mentions import (
     MentioningLine,
     masks_of,
     mentions,
-    says,
-    says_any,
+    states,
+    states_any,
     without,
     words_of,
 )
@@ -41,8 +41,8 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 _MEMORY = "memory/MEMORY.md"
 _SESSIONS = "sessions/"
-_MOST_HITS = 200
-_MOST_NAMED = 5
+_MAX_HITS = 200
+_MAX_NAMED = 5
 _WRAP = re.compile(r"(?<=\S)\r?\n(?=[^\s>#*+|-])")
 _MIN_WORDS = 2
 Words = frozenset[str]
@@ -157,7 +157,7 @@ class Forgetting:
             tuple(empty),
             tuple(self._masks(facts)),
             tuple(self._places(facts)),
-            sum(_states_any(entry, facts) for entry in self._services.archive.entries()),
+            sum(_entry_states(entry, facts) for entry in self._services.archive.entries()),
         )
 
     def _facts(self, text: str) -> tuple[Words, ...]:
@@ -212,13 +212,13 @@ class Forgetting:
     def _remaining_places(self, plan: ForgetPlan) -> Iterator[str]:
         """Yield a sentence about where it is still found: in places that aren't changed."""
         wanted = plan.facts[0]
-        found = self._services.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
+        found = self._services.search.search(" ".join(wanted), "all", _MAX_HITS, semantic=False)
         places: dict[str, Hit | OtherPlace] = {hit.path: hit for hit in found.hits}
         places |= {each.path: each for hit in found.hits for each in hit.also}
-        says_it = sorted(path for path, place in places.items() if self._says(place, wanted))
-        if says_it:
-            names = [*map(self._layout.file, says_it[:_MOST_NAMED])]
-            if rest := says_it[_MOST_NAMED:]:
+        stating = sorted(path for path, place in places.items() if self._states(place, wanted))
+        if stating:
+            names = [*map(self._layout.file, stating[:_MAX_NAMED])]
+            if rest := stating[_MAX_NAMED:]:
                 names.append(f"{len(rest)} more")
             yield (
                 f"{enumerated(names)} still {'says' if len(names) == 1 else 'say'} it:"
@@ -227,17 +227,18 @@ class Forgetting:
         if found.notice:
             yield f"Not everything could be looked through: {found.notice}"
 
-    def _says(self, place: Hit | OtherPlace, fact: Words) -> bool:
+    def _states(self, place: Hit | OtherPlace, fact: Words) -> bool:
         """Return whether a found file states a fact anywhere that search looks."""
         name = place.path.rpartition("/")[2]
         fields = [place.title, place.heading if isinstance(place, Hit) else "", name]
-        if any(says(text, fact) for text in fields):
+        if any(states(text, fact) for text in fields):
             return True
         try:
             text = self._text(place.path)
         except KbtuiError:
             return False
-        return any(says(each, fact) for each in (*text.splitlines(), *sentences(_unwrapped(text))))
+        lines = (*text.splitlines(), *sentences(_unwrapped(text)))
+        return any(states(each, fact) for each in lines)
 
     def _text(self, path: str) -> str:
         if path.startswith(_SESSIONS):
@@ -275,16 +276,15 @@ class Forgetting:
         for plan in self._inbox.waiting():
             for place in plan.places:
                 proposed = "\n".join(place.theirs)
-                if says_any(proposed, facts):
+                if states_any(proposed, facts):
                     yield plan.proposal.id, place.key
 
 
 def _unwrapped(text: str) -> str:
-    """Return the paragraphs of a document, each on one line."""
     return _WRAP.sub(" ", body_of(text))
 
 
-def _states_any(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
+def _entry_states(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
     """Return whether an archive entry, or a line that it left out, states a fact."""
     return any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
 

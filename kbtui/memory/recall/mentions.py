@@ -43,14 +43,14 @@ def words_of(text: str) -> frozenset[str]:
     return _words(_ABOUT.sub("", text.strip(), count=1))
 
 
-def says(text: str, wanted: frozenset[str]) -> bool:
+def states(text: str, wanted: frozenset[str]) -> bool:
     """Return whether a text has all wanted words."""
     return bool(wanted) and wanted <= _words(text)
 
 
-def says_any(text: str, facts: Iterable[frozenset[str]]) -> bool:
+def states_any(text: str, facts: Iterable[frozenset[str]]) -> bool:
     """Return whether a text states one of some facts, each given by its words."""
-    return any(says(text, fact) for fact in facts)
+    return any(states(text, fact) for fact in facts)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -70,7 +70,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLin
     summary = values.get(SUMMARY)
     body = parts.body.decode("utf-8", "surrogateescape")
     is_all = _is_about(str(values.get("title") or ""), body, facts)
-    if isinstance(summary, str) and (is_all or says_any(summary, facts)):
+    if isinstance(summary, str) and (is_all or states_any(summary, facts)):
         found.append(MentioningLine(0, summary))
     first = data[: len(data) - len(parts.body)].count(b"\n")
     asked = ""
@@ -101,8 +101,8 @@ def spans_saying(
     found: dict[tuple[int, int], None] = {}
     known = _words(asked)
     for fact in facts:
-        matching = [span for span in pieces if says(text[slice(*span)], fact)]
-        if not matching and says(f"{asked} {text}", fact):
+        matching = [span for span in pieces if states(text[slice(*span)], fact)]
+        if not matching and states(f"{asked} {text}", fact):
             new = fact - known or fact
             matching = [span for span in pieces if new & _words(text[slice(*span)])]
         found |= dict.fromkeys(matching)
@@ -117,7 +117,7 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
     for message in log.messages:
         spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
         arguments = " ".join(call.arguments for call in message.tool_calls)
-        calls = says_any(arguments, facts)
+        calls = states_any(arguments, facts)
         if spans or calls:
             found.append(Mask(message.id, spans, calls))
         if message.is_said:

@@ -19,7 +19,7 @@ from kbtui.workspace.layout import Workspace
 
 _MEMORY = "memory/MEMORY.md"
 _DECISIONS = "knowledge/decisions/"
-_MOST_DECISIONS = 500
+_MAX_DECISIONS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class NameIndex:
     def _lines(self) -> Iterator[NamedLine]:
         public = self.library.public
         decisions = [each.path for each in public.infos() if each.path.startswith(_DECISIONS)]
-        paths = [*self.journal.days(), _MEMORY, *decisions[:_MOST_DECISIONS]]
+        paths = [*self.journal.days(), _MEMORY, *decisions[:_MAX_DECISIONS]]
         for path in filter(public.exists, paths):
             yield from self._lines_of(path)
         for gone in self._read.keys() - set(paths):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kbtui.views.view import View
 
 _Item = TypeVar("_Item")
-_SHORTEST_WORD = 3
-_MOST_REWORDINGS = 8
+_MIN_WORD_LENGTH = 3
+_MAX_REWORDINGS = 8
 _MIN_SHARE = 0.6  # share of the best match's common words
 _NO_MORE = "The entry was private when it was written, so no more is told of it."
 
@@ -113,7 +113,7 @@ class Provenance:
             count = counted(len(origins), "line")
             raise NotFoundError(f"{short_name(path)} has no line {line}; it has {count}.")
         said = text.split("\n")[line - 1].rstrip("\r")
-        return self._trace(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
+        return self._trace(Why(path, line, said, origins[line - 1]), _MAX_REWORDINGS)
 
     def _trace(self, why: Why, rewordings: int) -> Why:
         """Trace a line to its sources, through at most `rewordings` edits by Dream."""
@@ -197,7 +197,6 @@ class Provenance:
         return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
 
     def _with_messages(self, why: Why, of: Origin) -> Why:
-        """Add the messages of an origin."""
         if of.session is None:
             return why
         # Check the whole id, as the store would also accept a prefix of another one's.
@@ -217,7 +216,6 @@ class Provenance:
         )
 
     def _archive_entries(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
-        """Return the archive entries about the messages of an origin."""
         entries = self._archive.entries()
         found = [entry for entry in entries if entry.is_of(of.session, of.messages)]
         exact = [entry for entry in found if entry.cursor == of.cursor]
@@ -297,7 +295,7 @@ def _likeliest(text: str, of: Iterable[_Item], said: Callable[[_Item], str]) -> 
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in normalise(plain_fact(text)).split() if len(word) >= _SHORTEST_WORD}
+    return {word for word in normalise(plain_fact(text)).split() if len(word) >= _MIN_WORD_LENGTH}
 
 
 def account_of(commit: Commit) -> str:

@@ -48,7 +48,6 @@ class RememberedLine:
 
 
 def _parts(raw: str) -> tuple[str, str]:
-    """Split a line into its bullet and its text."""
     found = _BULLET.fullmatch(raw)
     return (found[1], found[2]) if found is not None else ("", raw)
 

@@ -245,8 +245,6 @@ class Archive:
         )
 
     def _lines_added(self, path: str, commit: Commit) -> set[bytes]:
-        """Return the lines that a commit added to a file."""
-
         def at(rev: str | None) -> set[bytes]:
             with suppress(NotFoundError):
                 return _lines(self._history.read(path, rev)) if rev else set()
@@ -493,7 +491,6 @@ class Archive:
 
 
 def _entries_in(data: bytes, path: str) -> Iterator[tuple[int, ArchiveEntry]]:
-    """Yield the entries of a file, each with its line number."""
     for record in parse_records(data, path)[0]:
         if (entry := read_entry(record.value)) is not None:
             yield record.number, entry
@@ -511,7 +508,6 @@ def _entry_holdings(book: Book) -> Iterator[tuple[str, Holding]]:
 
 
 def _lines(data: bytes | None) -> set[bytes]:
-    """Return the non-blank lines of a file."""
     return {line.strip() for line in (data or b"").splitlines()} - {b""}
 
 
@@ -537,7 +533,6 @@ def _bytes(text: str) -> bytes:
 
 
 def _reworded(value: Mapping[str, Any], reword: Callable[[str], str]) -> dict[str, Any]:
-    """Return a line of the archive with `reword` applied to its texts."""
     new = dict(value)
     if isinstance(content := value.get("content"), str):
         new["content"] = reword(content)

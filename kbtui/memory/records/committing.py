@@ -66,7 +66,6 @@ def committed(
 
 
 def _conflict_copies(layout: Layout, paths: Iterable[str]) -> set[str]:
-    """Return the conflict copies beside the files."""
     found = set()
     for path in paths:
         folder, _, name = conflict_copy_of(path, "*").rpartition("/")

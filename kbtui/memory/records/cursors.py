@@ -81,7 +81,6 @@ class Cursors:
         return None
 
     def _nanobot_cursor(self) -> dict[str, int]:
-        """Return nanobot's cursor, whose archive lines have no origin."""
         try:
             text = (self._workspace.memory / _OLD_CURSOR).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):

@@ -29,14 +29,7 @@ _FIXED = {
     "the day before yesterday": -2,
     "the day after tomorrow": 2,
 }
-_FOREIGN = {
-    "heute": 0,
-    "gestern": -1,
-    "vorgestern": -2,
-    "übermorgen": 2,
-    "hoy": 0,
-    "ayer": -1,
-}
+_FOREIGN = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
 _FOREIGN |= {"anteayer": -2, "pasado mañana": 2}
 _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
     (
@@ -86,11 +79,9 @@ def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
     follows them in brackets.
     """
     write = _bracketed if verbatim else _substituted
-    protected = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
+    skip = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
     return "".join(
-        part if quoted else _dated(part, day, write)
-        for part, quoted in _split(text, protected)
-        if part
+        part if quoted else _dated(part, day, write) for part, quoted in _split(text, skip) if part
     )
 
 
@@ -158,11 +149,11 @@ _QUOTED_OR_ADDRESS = re.compile(
 )
 
 
-def _split(text: str, protected: re.Pattern[str]) -> list[tuple[str, bool]]:
-    """Split a text into pieces, each with whether it matches `protected` and stays unchanged."""
+def _split(text: str, skip: re.Pattern[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, each with whether it matches `skip` and stays unchanged."""
     parts: list[tuple[str, bool]] = []
     end = 0
-    for found in protected.finditer(text):
+    for found in skip.finditer(text):
         parts += [(text[end : found.start()], False), (found[0], True)]
         end = found.end()
     return [*parts, (text[end:], False)]

@@ -255,7 +255,6 @@ def _section(lines: list[str], section: str) -> tuple[int | None, int]:
 
 
 def _strike_out(text: str) -> str:
-    """Strike out every line of a text, after its bullet."""
     lines = []
     for line in text.split("\n"):
         bare = line.rstrip("\r")

@@ -41,10 +41,10 @@ def count(ranges: Iterable[Range]) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def read_range(value: Any, least: int = 1) -> Range | None:
-    """Parse ``[a, b]`` from JSON; return None unless it is a range of ids from `least` up."""
+def read_range(value: Any, minimum: int = 1) -> Range | None:
+    """Parse ``[a, b]`` from JSON; return None unless it is a range of ids from `minimum` up."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:  # two ends
         return None
     first, last = value
     ids = all(isinstance(end, int) and not isinstance(end, bool) for end in (first, last))
-    return (first, last) if ids and least <= first <= last else None
+    return (first, last) if ids and minimum <= first <= last else None

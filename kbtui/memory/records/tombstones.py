@@ -210,9 +210,7 @@ class Tombstones:
         if after == before:
             return []
         known = {record.data for record in self._records(before)}
-        stones = (
-            _parse_tombstone(each.value) for each in self._records(after) if each.data not in known
-        )
+        stones = (_parse(each.value) for each in self._records(after) if each.data not in known)
         return [stone for stone in stones if stone is not None and not stone.lifted]
 
     def _blob_at(self, commit: str | None) -> str | None:
@@ -227,9 +225,9 @@ class Tombstones:
             files.read_if_there(self.workspace, TOMBSTONES) or b"", TOMBSTONES
         )
         for record in records:
-            if _parse_tombstone(record.value) is None:
+            if _parse(record.value) is None:
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
-            elif record.value.get("key", self._key_fingerprint()) != self._key_fingerprint():
+            elif record.value.get("key", self._key_id()) != self._key_id():
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, LOST_KEY))
         return tuple(sorted(bad, key=lambda line: line.number))
 
@@ -259,11 +257,7 @@ class Tombstones:
     def _record(
         self, digest: str, sources: Sequence[FactSource], time: datetime, **marks: bool
     ) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            "hash": digest,
-            "time": time.isoformat(),
-            "key": self._key_fingerprint(),
-        }
+        record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_id()}
         if sources:
             record["sources"] = [
                 {"session": source.session, "messages": list(source.messages)} for source in sources
@@ -297,7 +291,7 @@ class Tombstones:
     def _digest(self, fact: str) -> str:
         return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()
 
-    def _key_fingerprint(self) -> str:
+    def _key_id(self) -> str:
         """Return a fingerprint that tells keys apart without revealing them."""
         return hmac.new(self._secret(), b"name", hashlib.sha256).hexdigest()[:8]
 
@@ -371,7 +365,7 @@ def _states(text: str, fact: str) -> bool:
 
 def _read(data: bytes) -> dict[str, _Tombstone]:
     records, _ = parse_records(data, TOMBSTONES)
-    stones = [stone for record in records if (stone := _parse_tombstone(record.value)) is not None]
+    stones = [stone for record in records if (stone := _parse(record.value)) is not None]
     latest: dict[str, _Tombstone] = {}
     for stone in sorted(stones, key=lambda stone: stone.time):
         before = latest.get(stone.digest)
@@ -383,7 +377,7 @@ def _union(one: Sequence[FactSource], other: Sequence[FactSource]) -> tuple[Fact
     return tuple(dict.fromkeys([*one, *other]))
 
 
-def _parse_tombstone(value: Any) -> _Tombstone | None:
+def _parse(value: Any) -> _Tombstone | None:
     digest, time = value.get("hash"), value.get("time")
     if not isinstance(digest, str) or not isinstance(time, str):
         return None

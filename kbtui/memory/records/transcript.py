@@ -55,8 +55,8 @@ class SessionTranscript:
         tools = tuple(dict.fromkeys(call.name for call in message.tool_calls))
         text = self.spoken(message)
         named = f" [tools: {', '.join(tools)}]" if tools else ""
-        told = text.strip().replace("\n", f"\n{_INDENT}")
-        return f"[{moment(message.time)}] {message.role.upper()}{named}: {told}\n"
+        content = text.strip().replace("\n", f"\n{_INDENT}")
+        return f"[{moment(message.time)}] {message.role.upper()}{named}: {content}\n"
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:

@@ -31,7 +31,7 @@ async def test_a_price_is_said_where_one_is_known(prices: list[float | None], sa
         spent.add(UsageReported(900, 100, price))
     told: list[Any] = []
     host: Any = SimpleNamespace(conversation=SimpleNamespace(spent=spent), tell=told.append)
-    budget = SimpleNamespace(talked_today=lambda: 0.0, spent_today=lambda: 0.0)
+    budget = SimpleNamespace(conversations_today=lambda: 0.0, spent_today=lambda: 0.0)
     kb: Any = SimpleNamespace(memory=SimpleNamespace(budget=budget))
     await _cost(host, kb, "")
     assert told[0].text.splitlines()[0] == says

@@ -267,7 +267,7 @@ async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
         memory.worker._emit(WorkerEvent("consent", "consolidate", model="openai/costly"))
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press("n")
-        await shell.until(lambda: memory.budget.answer("openai/costly") is False)
+        await shell.until(lambda: memory.budget.consent_to("openai/costly") is False)
 
 
 async def test_what_is_being_written_never_agrees_to_a_paid_model(
@@ -284,7 +284,7 @@ async def test_what_is_being_written_never_agrees_to_a_paid_model(
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press(*"yny")
         assert isinstance(shell.app.screen, KeyDialog), "nor do letters that come after it"
-        assert memory.budget.answer("openai/costly") is None
+        assert memory.budget.consent_to("openai/costly") is None
         monkeypatch.setattr(dialogs, "QUIET_SECONDS", 0)
         await shell.press("n")
-        await shell.until(lambda: memory.budget.answer("openai/costly") is False)
+        await shell.until(lambda: memory.budget.consent_to("openai/costly") is False)

@@ -132,7 +132,7 @@ async def read_figures(host: ChatHost, kb: KnowledgeBase) -> None:
 
 def _figures(kb: KnowledgeBase) -> tuple[int, float]:
     budget = kb.memory.budget
-    spent = budget.talked_today() + budget.spent_today()
+    spent = budget.conversations_today() + budget.spent_today()
     try:
         return kb.models.window(), spent
     except KbtuiError:
@@ -163,8 +163,8 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
     text = counted(len(unread.sessions), "conversation")
     dialog = UnaskedDialog(
         f"Have {unread.cost.model} read what it hasn't?",
-        f"{text} without a model: {unread.cost.told(unread.tokens)}. What they say goes into memory"
-        " and notes; each line that you wrote stays as it is.",
+        f"{text} without a model: {unread.cost.describe(unread.tokens)}. What they say goes into"
+        " memory and notes; each line that you wrote stays as it is.",
         {"y": "yes", "n": "not now"},
     )
     if await host.app.push_screen_wait(dialog) != "y":
@@ -182,7 +182,9 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
 
 async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     spent, budget = host.conversation.spent, kb.memory.budget
-    talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
+    talked, behind = await asyncio.to_thread(
+        lambda: (budget.conversations_today(), budget.spent_today())
+    )
     today = f"Today, in all workspaces: {usd(talked)} for talking, {usd(behind)} in the background."
     if not talked and not behind:
         today = "Nothing was spent today in any workspace, as far as prices are known."

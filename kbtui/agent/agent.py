@@ -63,13 +63,13 @@ class Agent:
         self._running[session.id] = None
         turn_id = new_turn_id()
         try:
-            said = await in_thread(partial(session.append, "user", text, turn=turn_id))
+            message = await in_thread(partial(session.append, "user", text, turn=turn_id))
             recall = Recall()
             try:
-                begin = partial(self._begin, turn_id, session, said, text, model, recall)
+                begin = partial(self._begin, turn_id, session, message, text, model, recall)
                 turn = await in_thread(begin)
             except KbtuiError as error:
-                yield TurnStarted(turn_id, session.id, said.id)
+                yield TurnStarted(turn_id, session.id, message.id)
                 yield _failure(error, session, turn_id)
                 return
             self._running[session.id] = turn
@@ -105,9 +105,9 @@ class Agent:
         Raises:
             UsageError: the workspace is read-only. Else as `committed`.
         """
-        said = next(each for each in session.messages if each.id == message)
-        origin = Origin(session.id, (message, message), said.turn)
-        return self._keeping().note(said.content, origin)
+        stored = next(each for each in session.messages if each.id == message)
+        origin = Origin(session.id, (message, message), stored.turn)
+        return self._keeping().note(stored.content, origin)
 
     def mark_past(self, session: Session, earlier: Earlier, message: int) -> Commit:
         """Strike out an earlier line that the statement in a message replaces; blocks.
@@ -129,7 +129,7 @@ class Agent:
         self,
         turn_id: str,
         session: Session,
-        said: SessionMessage,
+        message: SessionMessage,
         text: str,
         model: ChatModel | None,
         recall: Recall,
@@ -137,7 +137,7 @@ class Agent:
         """Choose the model and assemble its prompt; called in a thread."""
         services = self.services
         model = model or services.models.chat()
-        context = self.tool_context(session, said, text, turn_id, model)
+        context = self.tool_context(session, message, text, turn_id, model)
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
 
@@ -146,7 +146,7 @@ class Agent:
             return OfflineTurn(
                 turn_id,
                 session,
-                said,
+                message,
                 model,
                 nothing,
                 context,
@@ -160,7 +160,7 @@ class Agent:
         if isinstance(model, LiteLLMModel):
             model.prepare()
         context.most_tokens = min(MAX_TOKENS, model.context_window // _RESULT_FRACTION)
-        before = [each for each in session.messages if each.id < said.id]
+        before = [each for each in session.messages if each.id < message.id]
 
         def assembled(model: ChatModel) -> AssembledPrompt:
             return assemble(
@@ -179,7 +179,7 @@ class Agent:
         return Turn(
             turn_id,
             session,
-            said,
+            message,
             RefittedModel(model, prompt, assembled, self.toolbox),
             prompt,
             context,
@@ -196,7 +196,7 @@ class Agent:
         return "\n".join(f"- {each.when or each.path}: {each.line.text}" for each in found)
 
     def tool_context(
-        self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
+        self, session: Session, message: SessionMessage, text: str, turn_id: str, model: ChatModel
     ) -> ToolContext:
         """Return the context for a turn's tools; `text` is the user's message."""
         services = self.services
@@ -204,15 +204,15 @@ class Agent:
             services.seen_by(Audience.of(model)),
             services.workspace,
             services.settings,
-            Origin(session.id, (said.id, said.id), turn_id, model.name),
+            Origin(session.id, (message.id, message.id), turn_id, model.name),
             Sources(),
             session.id,
-            said.id,
+            message.id,
             self.find_editor,
             text,
             now=_now,
-            said_at=said.time,
-            find_ground=cache(partial(_ground, session, said.id)),
+            said_at=message.time,
+            find_ground=cache(partial(_ground, session, message.id)),
         )
 
 
@@ -220,8 +220,8 @@ def _ground(session: Session, last: int) -> Ground:
     """Return what was said in a session up to a message, by the user and the assistant."""
     messages = [each for each in session.messages if each.id <= last]
     answers = [each for each in messages if each.role == "assistant"]
-    told = [(local(each.time).date(), each.content) for each in answers]
-    return ground_of(messages, may_ask=False) | Ground.of(told)
+    answered = [(local(each.time).date(), each.content) for each in answers]
+    return ground_of(messages, may_ask=False) | Ground.of(answered)
 
 
 def _busy(session: Session) -> ConflictError:

@@ -55,9 +55,9 @@ class Attachment:
         """A sentence for the user if nothing of the file is shown to the model, else empty."""
         if self.text or self.picture is not None or not self.note:
             return ""
-        said = self.note.rstrip(".")
+        reason = self.note.rstrip(".")
         named = clean_line(self.path)
-        return f"{said}." if named in said else f"{named} isn't shown to the model: {said}."
+        return f"{reason}." if named in reason else f"{named} isn't shown to the model: {reason}."
 
     def as_prompt(self) -> str:
         """Return the file as shown to the model."""
@@ -136,8 +136,8 @@ def _attached(path: str, view: View, sees: Callable[[], bool]) -> Attachment:
             return _picture(path, view.library.read(path, _MAX_FILE_BYTES), sees)
         note = ""
         if view.is_document(path):
-            made = view.document(path)
-            whole, note = made.whole, made.problem
+            document = view.document(path)
+            whole, note = document.whole, document.problem
         else:
             whole = view.text(path, _MAX_FILE_BYTES)
     except KbtuiError as error:

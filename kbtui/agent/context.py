@@ -118,47 +118,47 @@ def assemble(
     """
     model = model or _chat_model(services)
     limits = services.settings.context
-    shown = _FileReader(services.seen_by(Audience.of(model)))
+    reader = _FileReader(services.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
     frame = _PromptWindow(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
-    before = shown.view.sessions.shown(before)
-    prefix = _prompt_prefix(services, shown, frame)
+    before = reader.view.sessions.shown(before)
+    prefix = _prompt_prefix(services, reader, frame)
     attached = attachments_of(
         text,
-        shown.view,
+        reader.view,
         services.workspace,
         roots=services.settings.search.roots,
         sees=lambda: model.sees,
         lines_naming=lines_naming,
     )
-    said = _with_attachments(text, attached)
-    room = prefix.session_room(limits, estimate_tokens(said))
+    user_text = _with_attachments(text, attached)
+    room = prefix.session_room(limits, estimate_tokens(user_text))
     window = _session(services, before, room)
     heard = _spoken_in_window(before, window)
     parts += [*prefix.parts, prefix.notes_part(heard)]
     name = session.id if session is not None else ""
-    parts.append(_earlier(services, shown.view, prefix, name, window, heard, room))
+    parts.append(_earlier(services, reader.view, prefix, name, window, heard, room))
     system = Message("system", _joined(parts[1:]))
     parts.append(Part("session", prompt_tokens(window.messages), _transcript(window.messages)))
     held = "\n".join(message.content for message in [system, *window.messages])
     subject = _subject(text, before)
     volatile = list(
         _volatile_parts(
-            shown.view, prefix, subject, lambda more, most: recalled(f"{held}\n{more}", most)
+            reader.view, prefix, subject, lambda more, limit: recalled(f"{held}\n{more}", limit)
         )
     )
     parts += volatile
     messages = [system, *window.messages]
-    if said:
+    if user_text:
         pictures = tuple(each.picture for each in attached if each.picture is not None)
-        content = f"<context>\n{_joined(volatile)}\n</context>\n\n{said}"
+        content = f"<context>\n{_joined(volatile)}\n</context>\n\n{user_text}"
         messages.append(Message("user", content, pictures=pictures))
-        parts.append(_part("message", said))
-    shown.paths += [each.path for each in attached if each.text or each.picture]
+        parts.append(_part("message", user_text))
+    reader.paths += [each.path for each in attached if each.text or each.picture]
     return AssembledPrompt(
-        tuple(messages), tuple(parts), tuple(attached), shown.view.taint_of(shown.paths)
+        tuple(messages), tuple(parts), tuple(attached), reader.view.taint_of(reader.paths)
     )
 
 
@@ -197,8 +197,8 @@ def session_room(services: Services) -> int:
 
 def _session(services: Services, messages: Sequence[SessionMessage], room: int) -> SessionWindow:
     """Return the part of a session that fits a prompt."""
-    most = services.settings.context.memory_window
-    return session_window(messages, most_tokens=room, most_messages=most)
+    max_messages = services.settings.context.memory_window
+    return session_window(messages, most_tokens=room, most_messages=max_messages)
 
 
 def _spoken_in_window(
@@ -230,7 +230,7 @@ def _earlier(
     when = window.left[-1].time.timestamp()
     condensed = []
     for each in found:
-        known_too = known.with_texts(said.content for said in heard if each.holds(said))
+        known_too = known.with_texts(spoken.content for spoken in heard if each.holds(spoken))
         condensed.append(replace(each, summary=known_too.without(each.summary, when)))
     return _part("earlier", earlier_text(window.left, condensed, room // SUMMARY_SHARE))
 
@@ -239,9 +239,9 @@ def _volatile_parts(
     view: View, prefix: _PromptPrefix, subject: str, recalled: Callable[[str, int], str]
 ) -> Iterator[Part]:
     """Yield the parts that change every turn: the ranked index, recalled lines, the time."""
-    most = prefix.index_tokens // _RECALL_SHARE
-    listed = _index(view, subject, prefix.index_tokens - most)
-    known = _part("recall", recalled(listed.text, most))
+    recall_tokens = prefix.index_tokens // _RECALL_SHARE
+    listed = _index(view, subject, prefix.index_tokens - recall_tokens)
+    known = _part("recall", recalled(listed.text, recall_tokens))
     yield listed if known.text else _index(view, subject, prefix.index_tokens)
     yield known
     yield _part("now", _clock(prefix.frame.now))
@@ -292,14 +292,16 @@ class _PromptPrefix:
     index_tokens: int
     volatile_tokens: int
 
-    def session_room(self, limits: ContextSettings, said: int) -> int:
-        """Return the tokens left for the session, given a message of `said` tokens.
+    def session_room(self, limits: ContextSettings, message_tokens: int) -> int:
+        """Return the tokens left for the session, given a message of `message_tokens`.
 
         It is the same for all messages of usual length, so that a prompt cache stays valid.
         """
         window = self.frame.window
         fixed = self.frame.tools + sum(part.tokens for part in [*self.parts, self.notes_part()])
-        volatile = self.volatile_tokens + _CLOCK_TOKENS + max(said, window // _MESSAGE_SHARE)
+        volatile = (
+            self.volatile_tokens + _CLOCK_TOKENS + max(message_tokens, window // _MESSAGE_SHARE)
+        )
         left = window - window // _ANSWER_SHARE - fixed - volatile
         return max(_MIN_SESSION_TOKENS, min(limits.session_tokens, left))
 
@@ -328,27 +330,29 @@ class _FileReader:
 
 def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     """Return the last messages with the new one, as a follow-up like "and why?" has no subject."""
-    said = [each.content for each in before if each.role == "user"]
-    return "\n".join([*said[-2:], text])
+    user_messages = [each.content for each in before if each.role == "user"]
+    return "\n".join([*user_messages[-2:], text])
 
 
-def _prompt_prefix(services: Services, shown: _FileReader, frame: _PromptWindow) -> _PromptPrefix:
+def _prompt_prefix(services: Services, reader: _FileReader, frame: _PromptWindow) -> _PromptPrefix:
     """Assemble the prompt before the session; unused budget goes to the next part."""
     limits = services.settings.context
-    parts = tuple(_fixed_parts(services, shown, frame))
+    parts = tuple(_fixed_parts(services, reader, frame))
     room = frame.free(limits) - sum(part.tokens for part in parts)
     days = [frame.now.date() - timedelta(days=age) for age in range(limits.notes_days)]
     noted = noted_days(services.workspace)
-    texts = {path: shown.read(path) for day in days if (path := f"memory/{day}.md") in noted}
+    texts = {path: reader.read(path) for day in days if (path := f"memory/{day}.md") in noted}
     known = Known()
     known.add(parts[-1].text, written_at(services.workspace, _MEMORY))
-    known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)
+    known.add_catalogue(reader.view.unasked, "\n".join(texts.values()), limits.index_tokens)
     budget = _budget_share(limits.notes_tokens, room, 6)
     notes = tuple(daily_notes(services.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
-    most = _budget_share(limits.index_tokens, room)
-    volatile = min(most, most // _RECALL_SHARE + _index(shown.view, "", most).tokens)
-    return _PromptPrefix(frame, parts, notes, known, most, volatile)
+    index_tokens = _budget_share(limits.index_tokens, room)
+    volatile = min(
+        index_tokens, index_tokens // _RECALL_SHARE + _index(reader.view, "", index_tokens).tokens
+    )
+    return _PromptPrefix(frame, parts, notes, known, index_tokens, volatile)
 
 
 def _index(view: View, subject: str, budget: int) -> Part:
@@ -363,7 +367,7 @@ def _budget_share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _BUDGET_STEP * _BUDGET_STEP
 
 
-def _fixed_parts(services: Services, shown: _FileReader, frame: _PromptWindow) -> Iterator[Part]:
+def _fixed_parts(services: Services, reader: _FileReader, frame: _PromptWindow) -> Iterator[Part]:
     """Yield identity, bootstrap files, skills, and MEMORY.md."""
     limits = services.settings.context
     place = f"Workspace “{clean_line(services.workspace.root.name)}”, on {_platform()}."
@@ -375,15 +379,15 @@ def _fixed_parts(services: Services, shown: _FileReader, frame: _PromptWindow) -
     yield identity
     room = frame.free(limits) - identity.tokens
     skills = _part(
-        "skills", _skills(services, shown, _budget_share(limits.skills_tokens, room, 2), frame)
+        "skills", _skills(services, reader, _budget_share(limits.skills_tokens, room, 2), frame)
     )
     room -= skills.tokens
-    most = _budget_share(limits.bootstrap_tokens, room, 3)
-    bootstrap = _part("bootstrap", _bootstrap(services, shown.read, most))
+    bootstrap_tokens = _budget_share(limits.bootstrap_tokens, room, 3)
+    bootstrap = _part("bootstrap", _bootstrap(services, reader.read, bootstrap_tokens))
     yield bootstrap
     yield skills
     memory = _file(
-        shown.read, _MEMORY, _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
+        reader.read, _MEMORY, _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
     )
     yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
 
@@ -412,16 +416,16 @@ def _file(read: Callable[[str], str], path: str, budget: int) -> str:
 
 def _bootstrap(services: Services, read: Callable[[str], str], budget: int) -> str:
     """Return the user's files about the agent and themselves, sharing one budget."""
-    shown: list[str] = []
+    sections: list[str] = []
     for name in listed(services.workspace, BOOTSTRAP_FILES):
         text = _file(read, name, budget)
         if text:
             budget -= estimate_tokens(text)
-            shown.append(f"# {name}\n\n{text}")
-    return "\n\n".join(shown)
+            sections.append(f"# {name}\n\n{text}")
+    return "\n\n".join(sections)
 
 
-def _skills(services: Services, shown: _FileReader, budget: int, frame: _PromptWindow) -> str:
+def _skills(services: Services, reader: _FileReader, budget: int, frame: _PromptWindow) -> str:
     """Return always-on skills in full while they fit, and a line for each of the others.
 
     Models with a small window get the brief form of a skill, if any. Models without tools get none
@@ -429,7 +433,7 @@ def _skills(services: Services, shown: _FileReader, budget: int, frame: _PromptW
     """
     full: list[str] = []
     lines: list[str] = []
-    for skill in load_skills(services.workspace, shown.view):
+    for skill in load_skills(services.workspace, reader.view):
         if skill.name in SKILLS and not frame.tools:
             continue
         body = skill.brief if frame.is_small and skill.brief else skill.body
@@ -441,7 +445,7 @@ def _skills(services: Services, shown: _FileReader, budget: int, frame: _PromptW
             continue
         budget -= estimate_tokens(content)
         among.append(content)
-        shown.paths.append(skill.path)
+        reader.paths.append(skill.path)
     if lines:
         full.append("# Further skills\n\n" + "\n".join(lines))
     return "\n\n".join(full)

@@ -68,9 +68,9 @@ def _lines(
 ) -> Iterator[str]:
     """Yield the lines of the summary, newest first."""
     spoken = (each for each in left if each.is_said)
-    said = [each for each in spoken if not any(stretch.holds(each) for stretch in condensed)]
-    width = max(_MIN_LINE_WIDTH, min(_LINE_WIDTH, 3 * budget // max(1, len(said)) - 12))
-    yield from (f"- {each.role}: {shorten(each.content, width)}" for each in reversed(said))
+    uncovered = [each for each in spoken if not any(stretch.holds(each) for stretch in condensed)]
+    width = max(_MIN_LINE_WIDTH, min(_LINE_WIDTH, 3 * budget // max(1, len(uncovered)) - 12))
+    yield from (f"- {each.role}: {shorten(each.content, width)}" for each in reversed(uncovered))
     for stretch in reversed(condensed):
         if stretch.messages[0] <= left[-1].id and stretch.summary.strip():
             yield f"- [{stretch.when}] {stretch.summary.strip()}"

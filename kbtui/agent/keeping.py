@@ -67,12 +67,14 @@ class Keeping:
         notice = DAILY_NOTES if self.journal.may_be_asked_about(now.date()) else ""
         noted = self.journal.keep(text, now, origin, task=task)
         if noted.commit is None:
-            told = f"It stands in today's journal already ({noted.time})."
-            return Kept(noted.path, noted.line, told, f"known since {noted.time}", noted=noted)
+            sentence = f"It stands in today's journal already ({noted.time})."
+            return Kept(noted.path, noted.line, sentence, f"known since {noted.time}", noted=noted)
         what = "a task" if task else "noted"
-        told = "Noted as a task." if task else "Noted."
+        sentence = "Noted as a task." if task else "Noted."
         changes = _turn_changes(noted.commit, f"{what} {noted.time}")
-        return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted, notice)
+        return Kept(
+            noted.path, noted.line, sentence, f"{what} {noted.time}", changes, noted, notice
+        )
 
     def _remember(self, text: str, origin: Origin) -> Kept:
         done = self.remembering.remember(text, origin)
@@ -85,7 +87,7 @@ class Keeping:
     def _add_decision(self, reading: Reading, origin: Origin) -> Kept:
         day = self.now().date()
         text = absolute_dates(reading.text, day, verbatim=True)
-        made = self.library.create(
+        entry = self.library.create(
             "decision",
             reading.title,
             day=day,
@@ -93,8 +95,10 @@ class Keeping:
             origin=origin,
             sections={"Decision": text},
         )
-        told = f"Kept as a decision: [[{short_name(made.path)}|{reading.title}]]."
-        return Kept(made.path, 1, told, f"{reading.title} created", _turn_changes(made.commit))
+        sentence = f"Kept as a decision: [[{short_name(entry.path)}|{reading.title}]]."
+        return Kept(
+            entry.path, 1, sentence, f"{reading.title} created", _turn_changes(entry.commit)
+        )
 
 
 def _turn_changes(commit: Commit | None, summary: str = "") -> tuple[TurnChange, ...]:

@@ -149,8 +149,8 @@ class OfflineTurn(Turn):
         lines = found.lines
         taint = self.context.view.taint_of([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
-        told = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."
-        self._keep_step(call, ToolOutcome(True, told, count, taint=taint))
+        output = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."
+        self._keep_step(call, ToolOutcome(True, output, count, taint=taint))
         return found
 
     def _quoted(self, line: Candidate) -> str:
@@ -158,8 +158,8 @@ class OfflineTurn(Turn):
         source = self.context.sources.add(
             line.path, max(1, line.number), line.shown, line.title, places
         )
-        said = _day_label(line, self.context.now().date())
-        facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.told), said)))
+        day = _day_label(line, self.context.now().date())
+        facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.told), day)))
         shown = _PATH_LINK.sub(self._with_title, line.shown)
         return f"> {shown} [{source.n}]" + (f" · *{facts}*" if facts else "")
 
@@ -190,8 +190,8 @@ def _day_label(line: Candidate, today: date) -> str:
         return ""
     year = f" {day.year}" if day.year != today.year else ""
     names = {0: "today", 1: "yesterday"}
-    said = names.get((today - day).days, f"{day.day} {day:%B}{year}")
-    return f"{said} {line.time}".strip()
+    label = names.get((today - day).days, f"{day.day} {day:%B}{year}")
+    return f"{label} {line.time}".strip()
 
 
 def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Reading:

@@ -131,8 +131,8 @@ class Quoting:
         """Yield the lines of a note or document."""
         is_made = self._context.view.is_document(hit.path)
         day = day_of(hit.path)
-        said = lines_of(hit.text, hit.lines[0], headings=is_made)
-        lines = [piece for each in said for piece in _pieces(each)]
+        text_lines = lines_of(hit.text, hit.lines[0], headings=is_made)
+        lines = [piece for each in text_lines for piece in _pieces(each)]
         paragraphs: defaultdict[int, list[str]] = defaultdict(list)
         for line in lines:
             paragraphs[line.block].append(line.text)
@@ -161,9 +161,9 @@ class Quoting:
 
 def _without_kept(found: Iterable[Candidate]) -> list[Candidate]:
     """Drop messages that were stored as notes, perhaps after a "remember" phrase."""
-    said = {each: fold(without_dates(each.text)) for each in found}
-    kept = tuple({text for each, text in said.items() if not each.told and text})
-    return [each for each, text in said.items() if not (each.told and text.endswith(kept))]
+    texts = {each: fold(without_dates(each.text)) for each in found}
+    stored = tuple({text for each, text in texts.items() if not each.told and text})
+    return [each for each, text in texts.items() if not (each.told and text.endswith(stored))]
 
 
 def _is_statement(hit: Hit) -> bool:

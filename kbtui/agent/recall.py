@@ -53,8 +53,8 @@ class Recall:
         if self._context is None or self._thread is None:
             return ""
         self._thread.join(WAIT_SECONDS)
-        said = "\n".join(self._fitting(self._context, fold(shown), budget))
-        return f"{_LEAD}{quoted(said)}" if said else ""
+        lines = "\n".join(self._fitting(self._context, fold(shown), budget))
+        return f"{_LEAD}{quoted(lines)}" if lines else ""
 
     def _fitting(self, context: ToolContext, shown: str, budget: int) -> Iterator[str]:
         budget -= estimate_tokens(_LEAD + quoted(""))

@@ -143,6 +143,6 @@ def _about(call: ToolCall, outcome: ToolOutcome) -> set[str]:
     arguments = shown_arguments(call)
     names = [str(arguments.get(name) or "") for name in _SUBJECT_ARGUMENTS]
     named = {slugify(name.rpartition("/")[2]) for name in names if name}
-    told = {word for word in _WORD.findall(outcome.output) if "/" in word}
-    paths = {word.rstrip(".").removesuffix(".md").rpartition("/")[2] for word in told}
+    words = {word for word in _WORD.findall(outcome.output) if "/" in word}
+    paths = {word.rstrip(".").removesuffix(".md").rpartition("/")[2] for word in words}
     return {slug for slug in named | paths if slug}

@@ -197,13 +197,14 @@ class Turn:
 
     def _is_already_noted(self) -> bool:
         """Return whether the notes already say what the user just said."""
-        said = begins(self.said.content, of_all("remember")) or self.said.content
+        statement = begins(self.said.content, of_all("remember")) or self.said.content
         try:
-            lines = Quoting(self.context).about(said)
+            lines = Quoting(self.context).about(statement)
         except KbtuiError:
             return False
         return any(
-            line.path.startswith(_NOTES) and is_said(said, [line.text], LOOSE) for line in lines
+            line.path.startswith(_NOTES) and is_said(statement, [line.text], LOOSE)
+            for line in lines
         )
 
     def _with_marks(self, reply: Reply, failed: Sequence[str], *, is_false_claim: bool) -> Reply:
@@ -216,18 +217,18 @@ class Turn:
         if not marks:
             return reply
         text = reply.text.rstrip()
-        told = "\n\n".join(["", *marks] if text else marks)
-        self._emit(TextDelta(told))
-        self._marks = told
-        return replace(reply, text=f"{text}{told}")
+        marks_text = "\n\n".join(["", *marks] if text else marks)
+        self._emit(TextDelta(marks_text))
+        self._marks = marks_text
+        return replace(reply, text=f"{text}{marks_text}")
 
     async def _ask(self) -> Reply:
         """Call the model once."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
-            shown = [asdict(replace(each, pictures=())) for each in prompt]
-            log.info("prompt of turn %s: %s", self.id, shown)
+            logged = [asdict(replace(each, pictures=())) for each in prompt]
+            log.info("prompt of turn %s: %s", self.id, logged)
         reply = await self._streamed(prompt, self._tools())
         if self.log_prompts:
             log.info("answer in turn %s: %s", self.id, asdict(reply))
@@ -303,8 +304,8 @@ class Turn:
         self._taint.update(dict.fromkeys(outcome.taint))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
         self._keep_result(call, outcome)
-        told = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)
-        self._emit(ToolFinished(call.id, call.name, *told))
+        fields = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)
+        self._emit(ToolFinished(call.id, call.name, *fields))
 
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)

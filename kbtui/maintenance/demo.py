@@ -153,8 +153,8 @@ class _Story:
         )
         go(8, 20, 30)
         with self._create_session("Why SQLite") as session:
-            for number, said in enumerate(_QUESTIONS, 3):
-                self._add_exchange(session, f"t{number:02}", said)
+            for number, exchange in enumerate(_QUESTIONS, 3):
+                self._add_exchange(session, f"t{number:02}", exchange)
             self._condense(session)
 
     def _last_week(self) -> None:
@@ -206,24 +206,24 @@ class _Story:
     def _condense(self, session: Session) -> None:
         self._clock.wait(40)
         messages = session.messages
-        said = " ".join(each.content for each in messages if each.role == "user")
+        user_text = " ".join(each.content for each in messages if each.role == "user")
         with self._history.change(Actor.CONSOLIDATOR, "A conversation had gone quiet.") as change:
             self._services.archive.stage(
                 change,
-                said,
+                user_text,
                 session=session.id,
                 messages=(messages[0].id, messages[-1].id),
                 timestamp=messages[-1].time,
             )
 
-    def _add_exchange(self, session: Session, turn: str, said: _DemoMessage) -> None:
+    def _add_exchange(self, session: Session, turn: str, exchange: _DemoMessage) -> None:
         """Append a message and its answer, with citations if any."""
-        places = enumerate(said.cited, 1)
+        places = enumerate(exchange.cited, 1)
         cited = [self._cited(number, path, part) for number, (path, part) in places]
-        session.append("user", said.message, turn=turn)
+        session.append("user", exchange.message, turn=turn)
         self._clock.wait(1)
         meta = {"citations": cited} if cited else None
-        session.append("assistant", said.answer, turn=turn, meta=meta)
+        session.append("assistant", exchange.answer, turn=turn, meta=meta)
         self._clock.wait(3)
 
     def _cited(self, number: int, path: str, part: str) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def _check_no_user_files(workspace: Workspace, folders: Iterable[Path]) -> None:
     others = (
         f for folder in folders for f in folder.rglob("*.md") if not _KBTUI_NOTES.fullmatch(f.name)
     )
-    if kept := next(chain(_user_files(workspace.knowledge), others), None):
+    if file := next(chain(_user_files(workspace.knowledge), others), None):
         raise UsageError(
-            f"{kept.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
+            f"{file.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
             "Move it to where you want it, and try again.",
         )
 
@@ -194,10 +194,10 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
 
 def _import_summaries(workspace: Workspace, history: History) -> list[str]:
     """Turn the lines of an old INDEX.md into summaries of entries that have none."""
-    kept = workspace.root / _OLD_INDEX
-    if not kept.is_file():
+    old_index = workspace.root / _OLD_INDEX
+    if not old_index.is_file():
         return []
-    text = kept.read_text("utf-8", "replace")
+    text = old_index.read_text("utf-8", "replace")
     count = 0
     with history.change(Actor.IMPORT, "The lines of the old INDEX.md are kept.") as change:
         paths = _paths_by_name(workspace)
@@ -212,7 +212,7 @@ def _import_summaries(workspace: Workspace, history: History) -> list[str]:
                 change.write(path, new, expecting=files.blob_id(data))
                 change.repairs.add(path)  # nothing new: keep its date
                 count += 1
-    kept.unlink(missing_ok=True)
+    old_index.unlink(missing_ok=True)
     lines = counted(count, "line")
     return [f"{lines} of the old INDEX.md are summaries of entries now."] if count else []
 

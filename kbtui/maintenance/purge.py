@@ -169,13 +169,13 @@ class Purging:
             log_file().parent,
         ]
         unique = dict.fromkeys(folder.resolve() for folder in places)
-        kept = [
+        outermost = [
             folder
             for folder in unique
             if not any(folder != other and folder.is_relative_to(other) for other in unique)
         ]
         temporary = Path(tempfile.gettempdir()).resolve()
-        return [*kept, *(each for each in temporary.glob("kbtui-*") if _is_editor_copy(each))]
+        return [*outermost, *(each for each in temporary.glob("kbtui-*") if _is_editor_copy(each))]
 
     def _walk(self, top: Path, *, folders: bool = False) -> Iterator[Path]:
         """Yield every file and symlink (or folder) below a folder, except in other repositories."""

@@ -103,9 +103,9 @@ def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
     return QuotedAnswer("none")
 
 
-def _near(query: _WeightedQuery, told: Sequence[Candidate]) -> list[Candidate]:
+def _near(query: _WeightedQuery, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the lines scored about as high as the best, best first."""
-    scored = sorted(((query.score(each), each) for each in told), key=lambda pair: -pair[0])
+    scored = sorted(((query.score(each), each) for each in candidates), key=lambda pair: -pair[0])
     near = [each for score, each in scored if score >= _NEAR_BEST * scored[0][0]]
     if any(map(query.coverage, near)):  # if some lines cover it, drop the irrelevant rest
         near = [each for each in near if query.coverage(each) or each.cosine >= _MIN_COSINE]

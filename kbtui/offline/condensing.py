@@ -34,9 +34,9 @@ def history_entry(messages: Sequence[SliceMessage]) -> str:
     """
     roles = {each.role for each in messages if each.text.strip()}
     speaker = "user" if "user" in roles else "assistant"
-    said = [each for each in messages if each.role == speaker]
+    spoken = [each for each in messages if each.role == speaker]
     budget = max(_MIN_DIGEST, int(sum(len(each.text) for each in messages) * _DIGEST_SHARE))
-    chosen = digest([each.text for each in said], budget)
+    chosen = digest([each.text for each in spoken], budget)
     if len(chosen) <= 1 or sum(map(len, chosen)) <= _MIN_DIGEST:
         return f"The {speaker} said: {' '.join(chosen)}"
     return "\n".join(f"- {speaker.capitalize()}: {text}" for text in chosen)
@@ -45,23 +45,25 @@ def history_entry(messages: Sequence[SliceMessage]) -> str:
 def slug_of(messages: Sequence[SliceMessage]) -> str:
     """Return a file name from the user's first significant words."""
     for each in messages:
-        told = [word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)]
-        if each.role == "user" and len(told) > 1:
-            return slugify(" ".join(told[:5]), _SLUG_WIDTH)
+        words = [
+            word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)
+        ]
+        if each.role == "user" and len(words) > 1:
+            return slugify(" ".join(words[:5]), _SLUG_WIDTH)
     return "conversation"
 
 
-def digest(said: Sequence[str], budget: int) -> list[str]:
+def digest(texts: Sequence[str], budget: int) -> list[str]:
     """Return the most informative sentences in order, in at most `budget` characters.
 
     Sentences are ranked by the rarity of their significant words per character, and skipped if
     better ones cover these words. The sentences of one text are joined.
     """
-    found = list(_sentences(said))
+    found = list(_sentences(texts))
     known = Counter(term for _, _, terms in found for term in terms)
 
     def weight(terms: frozenset[str]) -> float:
-        return sum(math.log(1 + len(said) / known[term]) for term in terms)
+        return sum(math.log(1 + len(texts) / known[term]) for term in terms)
 
     covered: set[str] = set()
     chosen: dict[int, list[tuple[int, str]]] = {}
@@ -78,9 +80,9 @@ def _cost(text: str) -> int:
     return len(text) + _OVERHEAD
 
 
-def _sentences(said: Sequence[str]) -> Iterator[tuple[int, str, frozenset[str]]]:
+def _sentences(texts: Sequence[str]) -> Iterator[tuple[int, str, frozenset[str]]]:
     """Yield each sentence, with the number of its text and its significant words."""
-    for number, text in enumerate(said):
+    for number, text in enumerate(texts):
         for part in sentences(text):
             if line := shorten(clean_line(part), _MAX_SENTENCE):
                 yield number, line, frozenset(telling_terms(line))

@@ -151,10 +151,10 @@ def _read(code: str, text: str) -> Language:
     from whoosh.lang.stopwords import stoplists
 
     lists = _lists(text)
-    told = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
+    extended = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
     words = {
         name: frozenset(each.word for phrase in phrases for each in tokens(phrase))
-        for name, phrases in told.items()
+        for name, phrases in extended.items()
     }
     words["calendar"] |= words["weekdays"] | words["months"]
     stop_words = (words["small"] | words["question"]) - words["calendar"]
@@ -178,23 +178,23 @@ def _lists(text: str) -> dict[str, tuple[str, ...]]:
     endings = typed.pop("endings", [])
     return {
         name: tuple(
-            each.replace("~", end) for each in said for end in (endings if "~" in each else [""])
+            each.replace("~", end) for each in phrases for end in (endings if "~" in each else [""])
         )
-        for name, said in {"articles": [], **typed}.items()
+        for name, phrases in {"articles": [], **typed}.items()
     }
 
 
-def _places(said: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:
+def _places(words_in_order: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:
     """Return the positions of words, their plurals (Sundays) and their abbreviations `short`."""
-    words = [fold(each) for each in said]
+    words = [fold(each) for each in words_in_order]
     found: dict[str, int] = {}
     for number, word in enumerate(words):
         found.setdefault(word, number)
     for number, word in enumerate(words):
         found.setdefault(f"{word}s", number)
     for each in short:
-        meant = (number for number, word in enumerate(words) if word.startswith(each))
-        if (place := next(meant, None)) is not None:
+        matching = (number for number, word in enumerate(words) if word.startswith(each))
+        if (place := next(matching, None)) is not None:
             found.setdefault(each, place)
     return found
 

@@ -127,16 +127,18 @@ def _matched_line(
     raw = text[start:stop].rstrip()
     clock = _CLOCK.match(text, block.start) if block.kind == "item" else None
     if clock:
-        said = f"{'~~' if clock['struck'] else ''}{clean_line(text[clock.end() : stop])}"
+        statement = f"{'~~' if clock['struck'] else ''}{clean_line(text[clock.end() : stop])}"
     else:
-        said = _on_one_line(raw)
-        if _NO_STATEMENT.match(said) or (_TEMPLATE_FIELD.match(said) and not block.before_list):
+        statement = _on_one_line(raw)
+        if _NO_STATEMENT.match(statement) or (
+            _TEMPLATE_FIELD.match(statement) and not block.before_list
+        ):
             return None
-    if not any(map(str.isalnum, said)):
+    if not any(map(str.isalnum, statement)):
         return None
     line = first + block.line + text.count("\n", block.start, start)
     return TextLine(
-        said,
+        statement,
         line,
         line + raw.count("\n"),
         start,
@@ -172,8 +174,8 @@ def _blocks(text: str) -> Iterator[_Block]:
                 done = last
                 yield _Block("item", timed.end(), starts[last] - 1, first, before_list=False)
         elif token.type == "inline" and token.content:
-            begun = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
-            start, end = max(begun, starts[first]), starts[last] - 1
+            found_at = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
+            start, end = max(found_at, starts[first]), starts[last] - 1
             before_list = n + 2 < len(found) and found[n + 2].type in _LISTS
             if found[n - 1].type == "heading_open":
                 yield _Block("heading", start, start + len(token.content), first, before_list)
@@ -202,12 +204,12 @@ def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]
             begin = row.end()
 
 
-def _is_numbered(begun: str, rest: str) -> bool:
+def _is_numbered(before: str, rest: str) -> bool:
     """Return whether a dot marks an ordinal, as in ``am 3. Tag`` or ``3. March``."""
-    words = begun.split()
+    words = before.split()
     if not words or not words[-1].isdigit():
         return False
-    language, following = language_of(begun), tokens(rest)[:1]
+    language, following = language_of(before), tokens(rest)[:1]
     is_date = any(each.word in language.places["months"] for each in following)
     return len(words) == 1 or language.nouns_have_capitals or is_date
 
@@ -224,9 +226,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     found = []
     for line in re.finditer(r"[^\n]+", text):
         for start, stop in _sentence_spans(text, *line.span()):
-            if said := text[start:stop].strip():
-                begin = text.index(said, start)
-                found.append((begin, begin + len(said)))
+            if sentence := text[start:stop].strip():
+                begin = text.index(sentence, start)
+                found.append((begin, begin + len(sentence)))
     return found
 
 

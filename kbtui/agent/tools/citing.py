@@ -34,9 +34,9 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
     """Find the documents shown in this turn that contain what the user didn't say of an entry."""
     if kind != KIND or context.find_ground is None or not _asks_to_write(context.said):
         return Cited()
-    said = context.find_ground()
+    user_ground = context.find_ground()
     documents = _documents(context)
-    lines = [each for each in statements("\n".join(texts)) if said.lacks(each)]
+    lines = [each for each in statements("\n".join(texts)) if user_ground.lacks(each)]
     if _is_about_user(context, lines):
         return Cited()
     found = [path for path, has in documents.items() if not all(map(has.lacks, lines))]
@@ -46,11 +46,11 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
     return Cited(tuple(found), ground)
 
 
-def _asks_to_write(said: str) -> bool:
+def _asks_to_write(message: str) -> bool:
     """Return whether a message asks for an entry or a note."""
     return any(
         begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
-        for each in sentences(said)
+        for each in sentences(message)
         if not each.endswith("?")
     )
 

@@ -216,8 +216,8 @@ class Grep:
         found = search_lines(pattern, texts, limit + 1)
         shown, more = found[:limit], len(found) > limit
         if not shown:
-            said = f"No line contains {shorten(pattern.text, 80)!r}."
-            return ToolResult(said, "no lines", data={"matches": [], "more": False})
+            output = f"No line contains {shorten(pattern.text, 80)!r}."
+            return ToolResult(output, "no lines", data={"matches": [], "more": False})
         lines = [self._line(context, match) for match in shown]
         if more:
             lines.append(f"(more than {limit}: narrow it down with path, or a longer pattern)")
@@ -240,10 +240,10 @@ def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, 
     """Return the text of a file, and the places (pages, sheets) of a document."""
     try:
         if context.view.is_document(path):
-            made = context.view.document(path)
-            if not made.parts:
-                raise RefusedError(f"{clean_line(path)} can't be read: {made.problem}.")
-            return made.whole, made.places
+            document = context.view.document(path)
+            if not document.parts:
+                raise RefusedError(f"{clean_line(path)} can't be read: {document.problem}.")
+            return document.whole, document.places
         whole = context.view.text(path, _MAX_FILE_BYTES)
     except NotFoundError:
         raise missing_file(path) from None

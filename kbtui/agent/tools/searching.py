@@ -106,8 +106,8 @@ def search_in(
     if not result.hits:
         return ToolResult(_nothing(result, query, what), "nothing found", data)
     parts = [f"Found {count} for '{shorten(query, _QUERY_WIDTH)}':", ""]
-    for _, told in shown:
-        parts += [told, ""]
+    for _, hit_text in shown:
+        parts += [hit_text, ""]
     if notice := without_commands(result.notice):
         parts.append(f"Note: {notice}")
     return ToolResult("\n".join(parts).rstrip(), f"{len(shown)} found", data)
@@ -130,14 +130,14 @@ def _filters(arguments: Mapping[str, Any]) -> str:
         "tag": arguments.get("tag", "").lstrip("#"),
         "updated": days(arguments),
     }
-    said = {field: clean_line(value).replace('"', "") for field, value in wanted.items()}
-    return " ".join(f'{field}:"{value}"' for field, value in said.items() if value)
+    values = {field: clean_line(value).replace('"', "") for field, value in wanted.items()}
+    return " ".join(f'{field}:"{value}"' for field, value in values.items() if value)
 
 
 def _nothing(result: SearchResult, query: str, what: str) -> str:
-    meant = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
+    suggestion = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
     found = "memories" if what == "memory" else f"{what}s"
-    return f"No {found} found for '{shorten(query, _QUERY_WIDTH)}'.{meant}"
+    return f"No {found} found for '{shorten(query, _QUERY_WIDTH)}'.{suggestion}"
 
 
 def _formatted(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:

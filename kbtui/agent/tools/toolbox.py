@@ -165,8 +165,8 @@ def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
 
 def _visible_change(commit: Commit, context: ToolContext) -> TurnChange:
     """Return the change of a tool, without files that the caller must not know of."""
-    shown = tuple(each for each in commit.paths if not context.view.conceals(each.path))
-    return TurnChange(commit.id, tuple(change.path for change in shown), describe(shown))
+    visible = tuple(each for each in commit.paths if not context.view.conceals(each.path))
+    return TurnChange(commit.id, tuple(change.path for change in visible), describe(visible))
 
 
 def _touched(commit: Commit | None) -> list[str]:

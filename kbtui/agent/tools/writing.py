@@ -93,12 +93,12 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
     It does if it states what the lines say, or asks to change something named so; questions don't.
     `lines` are those that would be removed or added.
     """
-    called, told = _terms(names), _terms(lines)
+    name_terms, line_terms = _terms(names), _terms(lines)
     for sentence in sentences(said):
         words = {analyser.terms_of(token.word)[0] for token in tokens(sentence)}
         asks_to_change = not words.isdisjoint(stems_of("change"))
         is_question = sentence.endswith("?") and not asks_to_change
-        wanted = told | called if asks_to_change else told - called
+        wanted = line_terms | name_terms if asks_to_change else line_terms - name_terms
         if not is_question and wanted.intersection(telling_terms(sentence)):
             return True
     return False
@@ -133,16 +133,16 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         actor=context.actor,
         expected=change.expected,
     )
-    told = (
+    notice = (
         f"Proposed, not written: {why}. It waits as {proposal.id} in the inbox (F6, or"
         " `kbtui inbox`), and until it is accepted the files say what they said."
         " Don't do it again; say that it waits."
     )
-    said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
+    actions = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
     summary = ", ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
     if len(done) > 1:  # such as a rename, with all the notes that link there
         summary = clean_line(change.reason)
-    output = "\n".join([told, *said])
+    output = "\n".join([notice, *actions])
     about = tuple(path for _, path in done)
     return ToolResult(output, f"waits for you: {summary}", proposal=proposal.id, about=about)
 

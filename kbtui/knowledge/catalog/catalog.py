@@ -340,8 +340,8 @@ def _line_in_file(info: EntryInfo, name: str | None = None) -> str:
 def hidden_entries(number: int) -> str:
     """Return a line that says how many private entries there are."""
     is_, it = ("is", "it") if number == 1 else ("are", "them")
-    said = counted(number, "entry", "entries")
-    return f"({said} {is_} private: only local models may read {it})"
+    number_text = counted(number, "entry", "entries")
+    return f"({number_text} {is_} private: only local models may read {it})"
 
 
 def small_index(infos: Sequence[EntryInfo]) -> str:

@@ -241,8 +241,8 @@ def with_page_alias(body: str, names: Sequence[str]) -> str:
     added = ", ".join(names)
     if known is None:
         return f"alias:: {added}\n{body}"
-    said = ", " if known[1].strip() else " "
-    return f"{body[: known.end(1)].rstrip()}{said}{added}{body[known.end(1) :]}"
+    separator = ", " if known[1].strip() else " "
+    return f"{body[: known.end(1)].rstrip()}{separator}{added}{body[known.end(1) :]}"
 
 
 def has_page_properties(body: str) -> bool:
@@ -295,15 +295,15 @@ def unread(path: str) -> EntryInfo:
     """Return a placeholder, from its path, for an entry that hasn't been read yet."""
     slug, category = slug_of(path), category_of(path)
     none: tuple[str, ...] = ()
-    said = (path, slug, None, category, slug, none, none, None, None, "")
-    return EntryInfo(*said, private=True, problem=None, blob="", size=0, mtime_ns=0)
+    columns = (path, slug, None, category, slug, none, none, None, None, "")
+    return EntryInfo(*columns, private=True, problem=None, blob="", size=0, mtime_ns=0)
 
 
 def row_of(info: EntryInfo) -> Row:
     """Return the cache row of an info."""
     lists = (_SEPARATOR.join(info.tags), _SEPARATOR.join(info.aliases))
-    told = (info.created, info.updated, info.summary, info.private, info.problem)
-    return (info.path, info.title, info.type, *lists, *told, info.blob, info.size, info.mtime_ns)
+    rest = (info.created, info.updated, info.summary, info.private, info.problem)
+    return (info.path, info.title, info.type, *lists, *rest, info.blob, info.size, info.mtime_ns)
 
 
 def info_from(row: Row) -> EntryInfo:

@@ -73,10 +73,10 @@ class Naming:
     separator: str = "-"
     lower: bool = True
 
-    def stem(self, title: str, most: int = MAX_SLUG) -> str:
+    def stem(self, title: str, limit: int = MAX_SLUG) -> str:
         """Return the file name for a title, without ``.md``."""
         if self == KEBAB:
-            return slugify(title, most)
+            return slugify(title, limit)
         text = re.sub(r"[/\\]", "-", clean_line(title)).replace(": ", " - ").replace(":", "-")
         text = " ".join(_FORBIDDEN.sub("", text).split()).strip(". ")
         if self.lower:
@@ -94,15 +94,15 @@ class PageNames(Naming):
     lower: bool = False
     slash: str = "___"
 
-    def stem(self, title: str, most: int = MAX_SLUG) -> str:
+    def stem(self, title: str, limit: int = MAX_SLUG) -> str:
         """Return the file name for a title, without ``.md``."""
-        said = " ".join(clean_line(title).split()).strip("/")
-        while said:
-            escaped = _ESCAPED_IN_PAGES.sub(lambda odd: f"%{ord(odd[0]):02X}", said)
+        text = " ".join(clean_line(title).split()).strip("/")
+        while text:
+            escaped = _ESCAPED_IN_PAGES.sub(lambda odd: f"%{ord(odd[0]):02X}", text)
             name = escaped.replace("/", self.slash)
-            if len(name) <= max(most, _MAX_STEM):
+            if len(name) <= max(limit, _MAX_STEM):
                 return name
-            said = said[:-1].rstrip()
+            text = text[:-1].rstrip()
         return "untitled"
 
 
@@ -221,8 +221,8 @@ class Habits:
         if self.is_logseq and f"{folder}/".startswith("pages/"):
             return PageNames(slash=self._slash)
         here = [info.slug for info in self._infos if info.category == folder]
-        shown = _majority_naming(here) or _majority_naming(info.slug for info in self._infos)
-        return shown or (TITLED if self._dendron is None else KEBAB)
+        majority = _majority_naming(here) or _majority_naming(info.slug for info in self._infos)
+        return majority or (TITLED if self._dendron is None else KEBAB)
 
     def template_in(self, folder: str) -> FileNames | None:
         """Return the zk template by which notes in a folder are named, if they are."""
@@ -231,8 +231,8 @@ class Habits:
         if names is None or not names.parts & {"id", "date"}:
             return None
         here = [info.slug for info in self._infos if info.category == folder]
-        made = sum(map(names.made, here))
-        return None if len(here) >= _MIN_SAMPLE and made * 2 < len(here) else names
+        matching = sum(map(names.made, here))
+        return None if len(here) >= _MIN_SAMPLE and matching * 2 < len(here) else names
 
     def folder_for(self, kind: str) -> str:
         """Return the folder for a new note of a type, relative to the entries."""

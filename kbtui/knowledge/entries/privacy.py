@@ -108,8 +108,10 @@ def _text_says_private(text: str) -> bool:
     if any(_is_private(match["value"]) for match in _INLINE_PROPERTY.finditer(text)):
         return True
     values = frontmatter.parse(f"---\n{head.strip()}\n---\n").values
-    said = {str(value).casefold() for key, value in values.items() if str(key).lower() == "private"}
-    return not said <= _FALSE_VALUES
+    declared = {
+        str(value).casefold() for key, value in values.items() if str(key).lower() == "private"
+    }
+    return not declared <= _FALSE_VALUES
 
 
 def _is_private(value: str) -> bool:

@@ -247,8 +247,8 @@ def headings_of(text: str) -> list[Heading]:
         if match.start() in code:
             continue
         line, done = line + text.count("\n", done, match.start()), match.start()
-        if said := plain_line(match[2]):
-            found.append(Heading(len(match[1]), said, line))
+        if title := plain_line(match[2]):
+            found.append(Heading(len(match[1]), title, line))
     return found
 
 
@@ -324,8 +324,8 @@ def part_named(text: str, name: str) -> str:
 
 
 def _anchor(heading: str) -> str:
-    said = unicodedata.normalize("NFC", heading.casefold())
-    return re.sub(r"[\W_]+", "-", said).strip("-")
+    folded = unicodedata.normalize("NFC", heading.casefold())
+    return re.sub(r"[\W_]+", "-", folded).strip("-")
 
 
 # Tasks --------------------------------------------------------------------------------------------

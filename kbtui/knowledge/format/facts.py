@@ -170,10 +170,10 @@ def _kept_or_blank(mark: re.Match[str]) -> str:
     text, at, char = mark.string, mark.start(), mark[0]
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if char in _NUMBER_SIGNS and after.isdigit():
-        kept = before.isdigit() or (char == "-" and not before.strip())
+        is_significant = before.isdigit() or (char == "-" and not before.strip())
     else:
-        kept = char in _SIGNIFICANT or unicodedata.category(char)[0] not in "PZC"
-    return char if kept else " "
+        is_significant = char in _SIGNIFICANT or unicodedata.category(char)[0] not in "PZC"
+    return char if is_significant else " "
 
 
 def _canonical(word: str) -> str:

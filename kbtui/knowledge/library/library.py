@@ -226,7 +226,7 @@ class Library(Reader):
         names = {text: f"{text} {text}" for text in headings}  # any different text
         data = self._entries.read(path)
         edits = self.overlay().reheaded(path, data, names)
-        return [each for each, made in edits.items() if each != path or made != data]
+        return [each for each, edited in edits.items() if each != path or edited != data]
 
     def write(
         self,

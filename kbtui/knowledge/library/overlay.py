@@ -210,8 +210,8 @@ class Overlay:
             return True
         else:
             self.before.setdefault(path, None)
-        made = [other.casefold() for other, data in self.edits.items() if data is not None]
-        return path.casefold() in made
+        created = [other.casefold() for other, data in self.edits.items() if data is not None]
+        return path.casefold() in created
 
     def habits(self) -> Habits:
         """Return the naming and filing conventions."""
@@ -307,9 +307,9 @@ class Overlay:
 
     def merged(self, path: str, target: str, text: bytes) -> Edits:
         """Return the edits that merge two entries into `text` in the file `target`."""
-        old, kept, grown = self.entry(path), self.entry(target), parse_entry(target, text)
+        old, before_merge, grown = self.entry(path), self.entry(target), parse_entry(target, text)
         before = self.index()
-        after = before.changed(old, None).changed(kept, grown)
+        after = before.changed(old, None).changed(before_merge, grown)
 
         def decide(link: Link, source: str) -> str | None:
             found = before.find(link, source)

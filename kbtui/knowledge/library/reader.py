@@ -259,7 +259,9 @@ class Reader:
             except KbtuiError:
                 continue
             lines = {each.line: each.said.strip() for each in mentions_in(text, names)}
-            found += [Backlink(source, other.title, line, said) for line, said in lines.items()]
+            found += [
+                Backlink(source, other.title, line, line_text) for line, line_text in lines.items()
+            ]
         return found
 
     def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:

@@ -45,10 +45,10 @@ class ByFile:
                 return frontmatter.replace_scalars(data, self._value)
         return data
 
-    def _value(self, key: str, said: str) -> str | None:
-        if "[[" in said:
-            return self._linked(said, in_body=False)
-        name = self._name(related_link(said)) if key == "related" else None
+    def _value(self, key: str, value: str) -> str | None:
+        if "[[" in value:
+            return self._linked(value, in_body=False)
+        name = self._name(related_link(value)) if key == "related" else None
         return f"[[{name}]]" if name else None
 
     def _linked(self, text: str, *, in_body: bool = True) -> str:
@@ -67,9 +67,9 @@ class ByFile:
             return None
         heading = f"#{link.heading}" if link.heading else ""
         between = "\\|" if in_table_row(text, placed.start) else "|"
-        shown = (link.alias or slug_of(link.target) + heading).strip()
+        label = (link.alias or slug_of(link.target) + heading).strip()
         mark = "!" if text[placed.start] == "!" else ""
-        return f"{mark}[[{self._name(link)}{heading}{between}{shown}]]"
+        return f"{mark}[[{self._name(link)}{heading}{between}{label}]]"
 
     def _name(self, link: Link) -> str | None:
         """Return the file name of a link's target, with folders if it isn't unique."""

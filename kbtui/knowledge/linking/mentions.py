@@ -44,9 +44,9 @@ def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
         if start in code or any(first < end and start < last for first, last in taken):
             continue
         begin = text.rfind("\n", 0, above + start) + 1
-        said = text[begin:].partition("\n")[0]
+        line_text = text[begin:].partition("\n")[0]
         line = text.count("\n", 0, begin) + 1
-        found.append(Mention(line, said, above + start, above + end))
+        found.append(Mention(line, line_text, above + start, above + end))
     return found
 
 
@@ -55,9 +55,9 @@ def with_links(text: str, names: Iterable[str], target: str, *, label_first: boo
 
     `label_first` writes the label before the target, as Dendron does.
     """
-    for _line, said, start, end in reversed(mentions_in(text, names)):
+    for _line, line_text, start, end in reversed(mentions_in(text, names)):
         written = text[start:end]
-        bar = r"\|" if said.lstrip().startswith("|") else "|"  # a bare one ends a table cell
+        bar = r"\|" if line_text.lstrip().startswith("|") else "|"  # a bare one ends a table cell
         pair = (written, target) if label_first else (target, written)
         link = written if written.casefold() == target.casefold() else bar.join(pair)
         text = f"{text[:start]}[[{link}]]{text[end:]}"
@@ -76,8 +76,8 @@ def _is_searchable(name: str) -> bool:
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str] | None:
-    said = "|".join(_bounded(name) for name in searchable_names(names))
-    return re.compile(said, re.IGNORECASE) if said else None
+    alternatives = "|".join(_bounded(name) for name in searchable_names(names))
+    return re.compile(alternatives, re.IGNORECASE) if alternatives else None
 
 
 def _bounded(name: str) -> str:

@@ -139,10 +139,12 @@ class Move:
             return self._file_target(link, source, now)
         if not link.target:
             return None
-        meant = self.new if found.path == self.old.path else self.entry_at(found.path)
-        if meant is None or self._holds(self.after.find(link, now), found, meant.path):
+        target_entry = self.new if found.path == self.old.path else self.entry_at(found.path)
+        if target_entry is None or self._holds(
+            self.after.find(link, now), found, target_entry.path
+        ):
             return None
-        target = new_target(link, found.by, now, meant, self.after)
+        target = new_target(link, found.by, now, target_entry, self.after)
         return None if target == link.target else target
 
     @staticmethod
@@ -168,10 +170,10 @@ def new_heading(link: Link, headings: Mapping[str, str]) -> str | None:
     if not link.heading or link.heading.startswith("^"):
         return None
     parts = unquote(link.heading).split("#")
-    made = [_heading(part, headings, link) for part in parts]
-    if made == parts:
+    renamed = [_heading(part, headings, link) for part in parts]
+    if renamed == parts:
         return None
-    return "#".join(_encoded(part, link) if link.kind == "markdown" else part for part in made)
+    return "#".join(_encoded(part, link) if link.kind == "markdown" else part for part in renamed)
 
 
 def _heading(part: str, headings: Mapping[str, str], link: Link) -> str:
@@ -254,8 +256,8 @@ def unlinked(
         placed = _in_order(placed, read)
         if not placed.definition and is_gone(placed.link):
             link, text = placed.link, placed.text
-            bare = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
-            yield placed.start, placed.end, (bare and title) or text
+            has_no_label = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
+            yield placed.start, placed.end, (has_no_label and title) or text
 
     def in_body(placed: PlacedLink) -> Iterator[_Edit]:
         in_cell = in_table_row(body, placed.start)
@@ -320,8 +322,8 @@ def new_target(link: Link, by: str, source: str, target: EntryNames, index: Link
     candidates = _candidates(written, by, source, target)
     if written.startswith(IN_VAULT):
         vault = index.dendron.address(target.path, slug_of(target.path)) if index.dendron else None
-        kept = f"{written.rpartition('/')[0]}/{slug_of(target.path)}"
-        candidates = [kept, *([vault] if vault else []), slug_of(target.path)]
+        same_vault = f"{written.rpartition('/')[0]}/{slug_of(target.path)}"
+        candidates = [same_vault, *([vault] if vault else []), slug_of(target.path)]
     for candidate in candidates:
         encoded = _encoded(candidate, link) if link.kind == "markdown" else candidate
         retried = replace(link, target=encoded)

@@ -340,8 +340,12 @@ def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
     """Return the error for a name that no entry has, suggesting similar ones."""
     from kbtui.knowledge.linking.similarity import nearest
 
-    near = nearest(ref, infos)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "See `kbtui list` for what there is."
+    suggestions = nearest(ref, infos)
+    hint = (
+        f"Did you mean {' or '.join(suggestions)}?"
+        if suggestions
+        else "See `kbtui list` for what there is."
+    )
     return NotFoundError(f"There is no entry {_shown(ref)}.", hint)
 
 

@@ -376,8 +376,8 @@ class KbtuiApp(KeysInOrder):
             return
         if copied.osc52:
             self.call_from_thread(super().copy_to_clipboard, text)
-        said = f"Copied {len(text):,} characters {copied.way}"
-        self.call_from_thread(self.notify, said, markup=False, timeout=3)
+        report = f"Copied {len(text):,} characters {copied.way}"
+        self.call_from_thread(self.notify, report, markup=False, timeout=3)
 
     def input_arrived(self) -> None:
         """Pause background indexing for a moment."""

@@ -106,15 +106,15 @@ def help_table(
 
     If `width` is too small for three columns, the description follows the title.
     """
-    wanted = fold(word).strip()
-    whole = contexts is CONTEXTS and not wanted
+    needle = fold(word).strip()
+    whole = contexts is CONTEXTS and not needle
     parts = [
-        (CONTEXT_TITLES[context], _action_rows(context, wanted, keymap, width))
+        (CONTEXT_TITLES[context], _action_rows(context, needle, keymap, width))
         for context in CONTEXTS
         if context in contexts
     ]
     if contexts is CONTEXTS:
-        parts.append(("In a search", _query_rows(wanted, width)))
+        parts.append(("In a search", _query_rows(needle, width)))
     lines = [Content(INTRODUCTION), Content()] if whole else []
     for title, rows in parts:
         if rows:
@@ -126,14 +126,14 @@ def help_table(
     return Content("\n").join(lines)
 
 
-def _action_rows(context: str, wanted: str, keymap: Mapping[str, str], width: int) -> list[Content]:
+def _action_rows(context: str, needle: str, keymap: Mapping[str, str], width: int) -> list[Content]:
     actions = (action for action in ACTIONS if action.context == context)
-    return [row for action in actions for row in _rows(action, wanted, keymap, width)]
+    return [row for action in actions for row in _rows(action, needle, keymap, width)]
 
 
-def _query_rows(wanted: str, width: int) -> list[Content]:
+def _query_rows(needle: str, width: int) -> list[Content]:
     """Return the rows of the query language that match."""
-    parts = wanted.split()
+    parts = needle.split()
     return [
         row
         for form, meaning in QUERY_LANGUAGE
@@ -148,11 +148,11 @@ Any key can be changed in config.toml (see /config) by the name of its action:
     "notes.edit" = "e,f12" """
 
 
-def _rows(action: Action, wanted: str, keymap: Mapping[str, str], width: int) -> Iterator[Content]:
+def _rows(action: Action, needle: str, keymap: Mapping[str, str], width: int) -> Iterator[Content]:
     keys = key_names(keys_of(action, keymap))
     command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
     searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")
-    if wanted and not all(part in searched for part in wanted.split()):
+    if needle and not all(part in searched for part in needle.split()):
         return
     yield from _row("  ".join(filter(None, (keys, command))), action.title, action.help, width)
 

@@ -67,8 +67,8 @@ def offered(typed: str, values: Mapping[str, Sequence[str]]) -> list[str]:
         is_long_enough = not typed or len(name) >= _MIN_LETTERS
         names = [f"{sign}{each}:" for each in NAMES if each.startswith(name.lower())]
         return names if is_long_enough else []
-    wanted = fold(prefix.strip('"'))
-    matches = (each for each in values.get(name.lower(), ()) if fold(each).startswith(wanted))
+    needle = fold(prefix.strip('"'))
+    matches = (each for each in values.get(name.lower(), ()) if fold(each).startswith(needle))
     offers = [f"{sign}{name}:{_quoted(each)}" for each in islice(matches, _MAX_OFFERS)]
     return offers if offers != [word] else []
 

@@ -45,13 +45,13 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         kept = self.hit if self.cursor else None
         strong, weak = without_weak(hits)
         self._names = names
-        found = by_note(strong)
+        grouped = by_note(strong)
         places = (
             index
-            for index, hit in enumerate(found)
+            for index, hit in enumerate(grouped)
             if kept is not None and (hit.path, hit.lines) == (kept.path, kept.lines)
         )
-        self.show((*found, *([tuple(by_note(weak))] if weak else ())), next(places, 0))
+        self.show((*grouped, *([tuple(by_note(weak))] if weak else ())), next(places, 0))
 
     def unfold(self) -> bool:
         """Unfold the weak hits if the cursor is on their row; return whether it was."""

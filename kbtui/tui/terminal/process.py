@@ -203,9 +203,9 @@ def collect_when_idle(typed_at: float) -> float:
     idle_in = typed_at + _IDLE_SECONDS - time.monotonic()
     if idle_in > 0:
         return idle_in
-    begun = time.thread_time()
+    started = time.thread_time()
     gc.collect()
-    return max(_COLLECT_SECONDS, 20 * (time.thread_time() - begun))
+    return max(_COLLECT_SECONDS, 20 * (time.thread_time() - started))
 
 
 def release_closed_widgets() -> None:

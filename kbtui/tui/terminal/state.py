@@ -65,8 +65,8 @@ def write_state(file: Path, text: str) -> bool:
 def read_shares() -> dict[str, float]:
     """Return the saved layout: the share of each split's first part, by arrangement."""
     values = read_json(_layout_file())
-    found = values.items() if isinstance(values, dict) else ()
-    return {name: each for name, each in found if isinstance(each, float) and 0 < each < 1}
+    items = values.items() if isinstance(values, dict) else ()
+    return {name: share for name, share in items if isinstance(share, float) and 0 < share < 1}
 
 
 def remember_share(arrangement: str, share: float) -> None:
@@ -236,12 +236,12 @@ class InputHistory:
     def search(self, query: str, limit: int = 50) -> list[str]:
         """Return the distinct inputs that contain all words of `query`, newest first."""
         words = query.casefold().split()
-        found = dict.fromkeys(
+        matches = dict.fromkeys(
             text
             for text in reversed(self.entries)
             if all(word in text.casefold() for word in words)
         )
-        return list(found)[:limit]
+        return list(matches)[:limit]
 
     def _append(self, file: Path, text: str) -> None:
         from kbtui.redaction.redact import redact

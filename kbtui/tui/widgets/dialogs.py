@@ -166,8 +166,8 @@ class PickDialog(ListDialog[Any]):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        wanted = fold(typed).strip()
-        shown = [choice for choice in self._choices if wanted in fold(choice.label)]
+        needle = fold(typed).strip()
+        shown = [choice for choice in self._choices if needle in fold(choice.label)]
         typed = clean_line(typed)
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))

@@ -131,9 +131,9 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         """Redraw after the items changed; `cursor` is the new index of the current row."""
         self._strips.clear()
         self._resize_canvas()
-        wanted = self.cursor if cursor is None else cursor
-        moved = self.validate_cursor(wanted) != self.cursor
-        self.cursor = wanted
+        target = self.cursor if cursor is None else cursor
+        moved = self.validate_cursor(target) != self.cursor
+        self.cursor = target
         if not moved:
             self.scroll_to_cursor()
             self._post_highlighted()

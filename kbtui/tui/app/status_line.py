@@ -116,7 +116,7 @@ _ASK_RETRY_SECONDS = 1.0
 
 
 class BackgroundWatch:
-    """Shows the memory worker's events in the status line."""
+    """A listener that shows the memory worker's events in the status line."""
 
     def __init__(self, line: StatusLine, kb: KnowledgeBase) -> None:
         self._widget = line

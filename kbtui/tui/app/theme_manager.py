@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class ThemeManager:
-    """Loads themes and keys, applies a theme, and saves the chosen one.
+    """A loader of themes and key bindings that applies a theme and saves the user's choice.
 
     Args:
         app: The app to apply them to.

@@ -49,7 +49,7 @@ _SAVED_MARK = "\N{BLACK STAR} "
 
 
 class SearchScreen(Finder):
-    """Search by words at each key press, and by meaning after a pause; Enter opens the hit."""
+    """The search screen: results by words at each key press, by meaning after a pause."""
 
     DEFAULT_CSS = """
     SearchScreen {

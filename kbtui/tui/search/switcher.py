@@ -41,7 +41,7 @@ class FoundEntry(NamedTuple):
 
 
 class EntryNamesList(RowList[FoundEntry]):
-    """Entries found by name, an offer to create one, then entries found by their text."""
+    """A list of entries found by name, an offer to create one, and entries found by text."""
 
     def __init__(self) -> None:
         self.items: Sequence[FoundEntry] = ()

@@ -29,7 +29,7 @@ def last_parts(text: str, room: int) -> str:
 
 
 class Hints(Static):
-    """Up to seven key hints, never truncated: the pane's own, then global ones; `F1 keys` last."""
+    """Up to seven unabridged key hints: the pane's, then global ones; `F1 keys` at the right."""
 
     DEFAULT_CSS = """
     Hints { dock: bottom; height: 1; padding: 0 1; color: $text-muted; }

@@ -240,7 +240,7 @@ class SessionWork:
     async def run(
         self, session: str, *, closing: bool, on_event: OnEvent = _ignore
     ) -> CondensingOutcome:
-        """Do what is due for a session, to its end if `closing`; never raises.
+        """Run what is due for a session, to its end if `closing`; never raises.
 
         If the outcome has an error, the session must be looked at again later.
         """

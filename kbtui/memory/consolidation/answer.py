@@ -36,10 +36,10 @@ _FOLDERS = {folder: kind for kind, folder in ENTRY_TYPES.items()}
 _KINDS = frozenset(normalise(name) for pair in ENTRY_TYPES.items() for name in pair)
 _FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 USER = "user"
-"""The type of a fact about the user himself, which every conversation needs."""
+"""The type of facts about the user, which every conversation needs."""
 
 LASTING = 3
-"""The importance of what is needed for good; the lowest importance is 1."""
+"""The importance of lasting facts, on a scale from 1."""
 
 
 def _property(kind: str, text: str, **more: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from kbtui.workspace.layout import short_name
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 TRANSIENT = (ModelAccessError, ModelUnreachableError, ModelOverloadedError)
-"""Failures that say nothing about the conversation: it is tried again later."""
+"""Failures unrelated to the conversation, which is therefore retried later."""
 
 TRIES = 2
 LONGEST_CALL_SECONDS = 1800.0

@@ -148,11 +148,11 @@ class DreamReader:
         catalogue = self._view.catalogue(page.text, shares.catalogue, model.count_tokens)
         if catalogue:
             parts.append(as_block(CATALOGUE, catalogue))
-        left = shares.entries
+        remaining = shares.entries
         for info in self._relevant(page, files):
-            block = self._file(info.path, files, left)
-            left -= model.count_tokens(block)
-            if left < 0:
+            block = self._file(info.path, files, remaining)
+            remaining -= model.count_tokens(block)
+            if remaining < 0:
                 break
             paths.append(info.path)
             parts.append(block)

@@ -35,7 +35,7 @@ from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
 WORDING = "before until then replaced by replaces"
-"""The words of kbtui's own in the notes of what changed."""
+"""The words that kbtui itself adds in notes of changes, which nobody need have said."""
 
 _PAST = EVOLUTION.casefold()
 STRICT = 1.0

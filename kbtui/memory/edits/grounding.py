@@ -195,8 +195,8 @@ class Ground:
         whole, *parts = Sentence.of(line).parts()
         found = (
             self._misquoted_as(each, known, is_part=is_part)
-            for is_part, of in ((False, [whole]), (True, parts))
-            for each in of
+            for is_part, group in ((False, [whole]), (True, parts))
+            for each in group
         )
         return next(filter(None, found), "")
 

@@ -101,12 +101,12 @@ def reason_to_ask_of_tool(
         old = files.original(path)
         if not old or path in files.repaired:
             continue
-        gone = _removed_human_lines(old, edits, path, authors)
-        is_theirs = gone or (
+        lost = _removed_human_lines(old, edits, path, authors)
+        is_theirs = lost or (
             data is None and any(author.writes_human_text for author in authors(path))
         )
-        if is_theirs and not asked(_names_of(files, path), [*gone, *_gained(files, edits, path)]):
-            what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
+        if is_theirs and not asked(_names_of(files, path), [*lost, *_gained(files, edits, path)]):
+            what = f"{shorten(lost[0], _SHOWN)!r} in " if lost else "in "
             return (
                 f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
                 " change of that"
@@ -161,10 +161,10 @@ def _lost_human_lines(
 
 def _missing_lines(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]:
     """Yield the indexes of non-blank lines that `others` lack, counting repetitions."""
-    left = Counter(map(str.rstrip, others))
+    remaining = Counter(map(str.rstrip, others))
     for number, line in enumerate(map(str.rstrip, lines)):
-        if left[line]:
-            left[line] -= 1
+        if remaining[line]:
+            remaining[line] -= 1
         elif line:
             yield number
 
@@ -312,5 +312,5 @@ def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> s
     share = lost_share(old, new)
     if share > MAX_LOST:
         return f"it would lose {share:.0%} of the lines"
-    gone = _lost_human_lines(old, new, lambda: authors)
-    return f"it would change a line that you wrote: {gone[0]!r}" if gone else ""
+    lost = _lost_human_lines(old, new, lambda: authors)
+    return f"it would change a line that you wrote: {lost[0]!r}" if lost else ""

@@ -224,14 +224,14 @@ class FactKeeper:
         self, fact: Fact, done: Sequence[Done], path: str, *, corrected: bool = False
     ) -> FactOutcome:
         changes = [each for each in done if each.paths]
-        waits = [each.proposed for each in changes if each.proposed]
+        reasons = [each.proposed for each in changes if each.proposed]
         if not changes:
             return FactOutcome(fact, "known", path, "It says so already.")
-        if len(waits) == len(changes):
-            return FactOutcome(fact, "proposed", path, waits[0])
+        if len(reasons) == len(changes):
+            return FactOutcome(fact, "proposed", path, reasons[0])
         if path in changes[0].made and path.startswith(_ENTRIES):
             return FactOutcome(fact, "created", path)
-        return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(waits[:1]))
+        return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(reasons[:1]))
 
     def _try_perform(self, operation: Operation) -> list[Done]:
         try:
@@ -363,10 +363,10 @@ def _check_worth(fact: Fact, lines: Sequence[str]) -> None:
 
 def _without(lines: Sequence[str], is_excluded: Callable[[str], bool], why: str) -> list[str]:
     """Return the lines that aren't excluded; raise if no statement is left."""
-    left = [line for line in lines if not is_excluded(line)]
-    if any(map(str.strip, lines)) and not statements("\n".join(left)):
+    kept = [line for line in lines if not is_excluded(line)]
+    if any(map(str.strip, lines)) and not statements("\n".join(kept)):
         raise UsageError(why)
-    return left
+    return kept
 
 
 def _ask_unless_value(operation: Operation, line: str, part: str, new: str) -> Operation:

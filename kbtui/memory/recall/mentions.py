@@ -150,5 +150,5 @@ def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mentio
         matching.append(line[begin:last])
         rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
     text = plain_fact(" ".join(reversed(matching)))
-    left = rest.strip()
-    return MentioningLine(number, text, line[:start] + left if normalise(left) else "")
+    rest_text = rest.strip()
+    return MentioningLine(number, text, line[:start] + rest_text if normalise(rest_text) else "")

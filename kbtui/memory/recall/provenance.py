@@ -123,9 +123,9 @@ class Provenance:
         why = replace(why, commit=commit, note=account_of(commit))
         if commit.actor is Actor.DREAM:
             return self._trace_dream(why, commit, rewordings)
-        of = commit.origin
-        archives = tuple(self._archive_entries(of, why.text)) if of.session else ()
-        return self._with_messages(replace(why, archives=archives), of)
+        source = commit.origin
+        archives = tuple(self._archive_entries(source, why.text)) if source.session else ()
+        return self._with_messages(replace(why, archives=archives), source)
 
     def authors(self, path: str, at: str | None = None) -> tuple[AuthorShare, ...]:
         """Return who wrote how much of a file, largest share first; raises as `why`."""
@@ -177,10 +177,10 @@ class Provenance:
             count = counted(len(read), "archive entry", "archive entries")
             note += f" It had read {count}, in which no word of this line stands: it made the line"
             note += " of what the files said."
-        of = commit.origin
+        source = commit.origin
         if archives:
-            of = replace(of, session=archives[0].session, messages=archives[0].messages)
-        return self._with_messages(replace(why, archives=tuple(archives), note=note), of)
+            source = replace(source, session=archives[0].session, messages=archives[0].messages)
+        return self._with_messages(replace(why, archives=tuple(archives), note=note), source)
 
     def _previous_line(self, origin: LineOrigin, commit: Commit) -> Why | None:
         """Return the similar line that a line replaced, or None if it is a new one."""
@@ -196,29 +196,29 @@ class Provenance:
         number = line.old or 0
         return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
 
-    def _with_messages(self, why: Why, of: Origin) -> Why:
-        if of.session is None:
+    def _with_messages(self, why: Why, source: Origin) -> Why:
+        if source.session is None:
             return why
         # Check the whole id, as the store would also accept a prefix of another one's.
-        if not (self._workspace.sessions / f"{of.session}.jsonl").is_file():
-            gone = f"{why.note} The conversation {of.session} isn't there any more."
-            return replace(why, session=of.session, note=gone)
-        log = self._sessions.read_log(of.session)
-        said = [each for each in log.messages if _is_source(each, of)]
-        taken_back = "" if said or not of.messages else " What was said there was taken back since."
+        if not (self._workspace.sessions / f"{source.session}.jsonl").is_file():
+            gone = f"{why.note} The conversation {source.session} isn't there any more."
+            return replace(why, session=source.session, note=gone)
+        log = self._sessions.read_log(source.session)
+        said = [each for each in log.messages if _is_source(each, source)]
+        note = "" if said or not source.messages else " What was said there was taken back since."
         return replace(
             why,
-            session=of.session,
+            session=source.session,
             title=log.shown_title,
             messages=tuple(said),
             telling=frozenset(m.id for m in _likeliest(why.text, said, lambda m: m.content)),
-            note=why.note + taken_back,
+            note=why.note + note,
         )
 
-    def _archive_entries(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
+    def _archive_entries(self, source: Origin, text: str) -> Iterable[ArchiveEntry]:
         entries = self._archive.entries()
-        found = [entry for entry in entries if entry.is_of(of.session, of.messages)]
-        exact = [entry for entry in found if entry.cursor == of.cursor]
+        found = [entry for entry in entries if entry.is_of(source.session, source.messages)]
+        exact = [entry for entry in found if entry.cursor == source.cursor]
         return exact or _likeliest(text, found, lambda entry: entry.content) or found
 
     def _entries_read(self, commit: Commit) -> list[ArchiveEntry]:
@@ -232,10 +232,10 @@ class Provenance:
         ]
 
 
-def _is_source(message: SessionMessage, of: Origin) -> bool:
+def _is_source(message: SessionMessage, source: Origin) -> bool:
     """Return whether a message was said in the turn, or the range, of an origin."""
-    in_turn = of.turn is not None and message.turn == of.turn
-    in_range = of.messages is not None and holds([of.messages], message.id)
+    in_turn = source.turn is not None and message.turn == source.turn
+    in_range = source.messages is not None and holds([source.messages], message.id)
     return message.is_said and (in_turn or in_range)
 
 
@@ -285,10 +285,10 @@ def _adds_words(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
     return any(fresh & _words(entry.content) for entry in read)
 
 
-def _likeliest(text: str, of: Iterable[_Item], said: Callable[[_Item], str]) -> list[_Item]:
+def _likeliest(text: str, items: Iterable[_Item], text_of: Callable[[_Item], str]) -> list[_Item]:
     """Return the items that share the most words with a line, or nearly as many, best first."""
     wanted = _words(text)
-    scores = [(len(wanted & _words(said(each))), each) for each in of]
+    scores = [(len(wanted & _words(text_of(each))), each) for each in items]
     best = max((score for score, _ in scores), default=0)
     near = [pair for pair in scores if pair[0] and pair[0] >= best * _MIN_SHARE]
     return [each for _, each in sorted(near, key=lambda pair: -pair[0])]

@@ -145,10 +145,10 @@ class Tombstones:
         return self._messages(session, lambda stone: stone.dropped)
 
     def _messages(
-        self, session: str, of: Callable[[_Tombstone], Iterable[FactSource]]
+        self, session: str, get: Callable[[_Tombstone], Iterable[FactSource]]
     ) -> list[Range]:
         stones = (stone for stone in self._by_digest().values() if not stone.lifted)
-        return [each.messages for stone in stones for each in of(stone) if each.session == session]
+        return [each.messages for stone in stones for each in get(stone) if each.session == session]
 
     def companion(self, change: Change) -> bool:
         """Bury facts that an undo removes and lift those it restores; return whether it is an undo.

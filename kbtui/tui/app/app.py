@@ -314,7 +314,7 @@ class KbtuiApp(KeysInOrder):
         """Exit, saving the draft and stopping background commands and closing the session."""
         self.at_exit()
         self._save_draft()
-        for pane in self._chats():
+        for pane in self._chat_panes():
             pane.leave()
         super().exit(result, return_code, message)
 
@@ -325,12 +325,12 @@ class KbtuiApp(KeysInOrder):
             if self.kb is not None:
                 self.kb.close()
 
-    def _chats(self) -> list[ChatPane]:
+    def _chat_panes(self) -> list[ChatPane]:
         """Return the chat pane, or an empty list before it is mounted and after it is removed."""
         return [pane for screen in self.screen_stack[:1] for pane in screen.query(ChatPane)]
 
     def _save_draft(self) -> None:
-        for pane in self._chats():
+        for pane in self._chat_panes():
             pane.save_draft(self._workspace)
 
     def on_unmount(self) -> None:
@@ -537,7 +537,6 @@ class KbtuiApp(KeysInOrder):
 
     @work(thread=True, group="settings")
     def _reload_settings(self) -> None:
-        """Apply changed theme and key settings."""
         from kbtui.settings import load_settings
 
         try:

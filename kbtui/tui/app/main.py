@@ -213,7 +213,6 @@ class MainScreen(Screen[None]):
 
     @on(InboxChanged)
     def _inbox_changed(self, event: InboxChanged) -> None:
-        """Forward the event to the inbox screen, if it is open."""
         for screen in self.app.screen_stack[1:]:
             screen.post_message(InboxChanged(event.count))
 

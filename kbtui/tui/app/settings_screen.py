@@ -167,7 +167,6 @@ class FieldList(RowList[Field]):
         self.show(fields, names.index(name) if name in names else 0)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw label and value, and the description below them."""
         width = min(width, READABLE)
         field = self.items[index]
         style = ".fields--given" if field.is_given else ".fields--value"

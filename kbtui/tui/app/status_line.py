@@ -102,7 +102,6 @@ class StatusLine(Hints):
             self.index = "by words, not meaning" if status.state == "lexical-only" else ""
 
     def render(self) -> Content:
-        """Return the hints and the background work."""
         busy = self.working or bool(self.memory)
         state = [Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")]
         if self.inbox:

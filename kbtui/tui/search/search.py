@@ -182,7 +182,6 @@ class SearchScreen(Finder):
         self.search()
 
     def _offer(self) -> None:
-        """Show completions of the last word."""
         typed = self.field.value
         self._offers = offered(typed, self._values) if typed or not self._chips else []
         line = self.query_one("#search-offers", Static)
@@ -246,7 +245,6 @@ class SearchScreen(Finder):
             self._show_scope()
 
     async def _show_recent(self) -> None:
-        """Show the saved and the recent searches."""
         self._suggestion = self.answered = ""
         self._counts = {}
         self._show_scope()
@@ -298,7 +296,6 @@ class SearchScreen(Finder):
         line.update(state)
 
     def look_at(self, preview: Preview) -> None:
-        """Preview the hit under the cursor."""
         hit = self.hits.hit
         if hit is not None:
             preview.border_title = resolve_styles(preview, with_sign(self.hits.named(hit)))

@@ -75,7 +75,6 @@ class EntryNamesList(RowList[FoundEntry]):
         return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw an entry with its folder, or the offer."""
         entry, line = self.items[index]
         if entry is None:
             offer = Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”")
@@ -161,7 +160,6 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             self.names.show_entries(entries, query)
 
     def look_at(self, preview: Preview) -> None:
-        """Preview the entry under the cursor."""
         entry = self.names.found.entry
         if entry is None:
             preview.clear()
@@ -169,7 +167,6 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             preview.look_at(entry.path)
 
     async def take(self) -> None:
-        """Open the entry, or create it."""
         entry, line = self.names.found
         if entry is not None:
             self.leave_for(entry.path, line)

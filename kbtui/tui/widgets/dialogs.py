@@ -73,7 +73,6 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         return ()
 
     def on_resize(self) -> None:
-        """Show the key hints."""
         self.call_after_refresh(self.say, self.HINT)
 
     def say(self, hint: str) -> None:

@@ -94,7 +94,6 @@ class Hints(Static):
         return Content.assemble(*text).stylize(Style.from_meta({"key": key}))
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key of the hint under the mouse."""
         key = event.style.meta.get("key")
         if isinstance(key, str):
             self.app.simulate_key(key)

@@ -97,7 +97,6 @@ class Popup(Static):
         return row.stylize(_SELECTED_STYLE) if chosen else row
 
     def on_click(self, event: events.Click) -> None:
-        """Select and accept the choice under the mouse."""
         at = self._visible_range().start + event.get_content_offset_capture(self).y
         if 0 <= at < len(self.choices):
             self.at = at

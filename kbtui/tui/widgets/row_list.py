@@ -162,7 +162,6 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         return next((at for order in orders for at in order if self.can_stop_on(at)), cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Scroll the row into view and post `Highlighted`."""
         for index in (old, new):
             self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
         self.scroll_to_cursor()
@@ -215,7 +214,6 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
             self.action_select()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Highlight the row under the mouse."""
         self._set_hover(self._row_at(event))
 
     def on_leave(self) -> None:
@@ -236,7 +234,6 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     # Drawing
 
     def on_resize(self) -> None:
-        """Redraw the rows in the new width."""
         self._strips.clear()
         self._resize_canvas()
         self.scroll_to_cursor()

@@ -28,7 +28,7 @@ class Kept:
     Attributes:
         path: The file.
         line: The line in it, from 1.
-        told: A sentence about it for the user.
+        message: A sentence about it for the user.
         summary: The same in a few words.
         changes: The commits; none if it was known already.
         noted: The journal line, if it is one.
@@ -37,7 +37,7 @@ class Kept:
 
     path: str
     line: int
-    told: str
+    message: str
     summary: str
     changes: tuple[TurnChange, ...] = ()
     noted: Noted | None = None

@@ -105,7 +105,7 @@ class OfflineTurn(Turn):
     async def _answer_question(self, reading: Reading) -> list[str]:
         parts = await self._answer(reading.question)
         is_long = len(reading.text.split()) > _SHORT_ANSWER
-        if not reading.surely and (is_long or parts[0] != _TIERS["sure"]):
+        if not reading.is_certain and (is_long or parts[0] != _TIERS["sure"]):
             self.not_kept = self.text
         return parts
 
@@ -127,13 +127,13 @@ class OfflineTurn(Turn):
             self._keep_step(call, ToolOutcome(False, f"Error: {error}", summary))
             return f"I couldn't keep that. {error}"
         taint = self.context.view.taint_of([kept.path])
-        self._keep_step(call, ToolOutcome(True, kept.told, kept.summary, kept.changes, taint))
+        self._keep_step(call, ToolOutcome(True, kept.message, kept.summary, kept.changes, taint))
         if near is not None and kept.noted is not None and kept.changes:
             newer = (kept.noted.path, kept.noted.line, kept.noted.time)
             self.earlier = Earlier(near.path, near.number, near.text, near.when, *newer)
         if kept.notice:
             self._emit(NoticeGiven(kept.notice))
-        return kept.told
+        return kept.message
 
     async def _answer(self, question: str) -> list[str]:
         """Return the answer's lead-in and quoted lines, each with its number and date."""
@@ -159,7 +159,7 @@ class OfflineTurn(Turn):
             line.path, max(1, line.number), line.shown, line.title, places
         )
         day = _day_label(line, self.context.now().date())
-        facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.told), day)))
+        facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.speaker), day)))
         shown = _PATH_LINK.sub(self._with_title, line.shown)
         return f"> {shown} [{source.n}]" + (f" · *{facts}*" if facts else "")
 

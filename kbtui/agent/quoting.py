@@ -144,7 +144,7 @@ class Quoting:
                 when=f"{day or hit.updated or ''} {line.time}".strip(),
                 place=hit.heading if is_made else "",
                 time=line.time,
-                whole=_paragraph(paragraphs[line.block]) if with_lists else "",
+                paragraph=_paragraph(paragraphs[line.block]) if with_lists else "",
             )
 
     def _from_session(self, hit: Hit) -> Iterator[Candidate]:
@@ -162,8 +162,8 @@ class Quoting:
 def _without_kept(found: Iterable[Candidate]) -> list[Candidate]:
     """Drop messages that were stored as notes, perhaps after a "remember" phrase."""
     texts = {each: fold(without_dates(each.text)) for each in found}
-    stored = tuple({text for each, text in texts.items() if not each.told and text})
-    return [each for each, text in texts.items() if not (each.told and text.endswith(stored))]
+    stored = tuple({text for each, text in texts.items() if not each.speaker and text})
+    return [each for each, text in texts.items() if not (each.speaker and text.endswith(stored))]
 
 
 def _is_statement(hit: Hit) -> bool:
@@ -191,7 +191,7 @@ def _candidate(hit: Hit, text: str, number: int) -> Candidate:
         hit.score,
         hit.relevance,
         hit.explain.semantic,
-        told=hit.speaker if hit.session else "",
+        speaker=hit.speaker if hit.session else "",
     )
 
 

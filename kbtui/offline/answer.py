@@ -35,10 +35,10 @@ class Candidate:
         score: The search score of its passage in 0..1; comparable within one question.
         relevance: The probability that its passage answers, in 0..1.
         cosine: The semantic similarity of its passage; 0 if unknown.
-        told: The speaker in a conversation: ``user`` or ``assistant``; empty elsewhere.
+        speaker: Who said it in a conversation: ``user`` or ``assistant``; empty elsewhere.
         place: The page or sheet it is on.
         time: The time of a journal line.
-        whole: Its paragraph if that is short; else empty.
+        paragraph: Its paragraph if that is short; else empty.
     """
 
     path: str
@@ -49,15 +49,15 @@ class Candidate:
     score: float = 0.0
     relevance: float = 0.0
     cosine: float = 0.0
-    told: str = ""
+    speaker: str = ""
     place: str = ""
     time: str = ""
-    whole: str = ""
+    paragraph: str = ""
 
     @property
     def shown(self) -> str:
         """The text to quote: the paragraph if short, as it may have the reason, else the line."""
-        return self.whole or self.text
+        return self.paragraph or self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,9 @@ def _distinct(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candida
     """
     kept: list[Candidate] = []
     for line in lines:
-        if line.whole and any((line.path, line.whole) == (each.path, each.whole) for each in kept):
+        if line.paragraph and any(
+            (line.path, line.paragraph) == (each.path, each.paragraph) for each in kept
+        ):
             continue
         same = [n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS]
         if same:

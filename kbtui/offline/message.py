@@ -53,7 +53,7 @@ class Reading:
         question: The question in it, if any; a statement may have one as well.
         secret: The kind of secret in it, if any.
         title: What was decided, in the user's words.
-        surely: False for a question recognized only by its first words.
+        is_certain: False for a question recognized only by its first words.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class Reading:
     question: str = ""
     secret: str = ""
     title: str = ""
-    surely: bool = True
+    is_certain: bool = True
 
 
 def read_message(text: str) -> Reading:
@@ -89,7 +89,7 @@ def _classify_other(text: str) -> Reading:
     if any(map(_is_long_enough, _CLAUSE.split(_without_lead(text))[1:])):
         # "Who cares about the budget, I spent 300 on shoes"
         return Reading("statement", text, question=text)
-    return Reading("question", text, question=text, surely=False)
+    return Reading("question", text, question=text, is_certain=False)
 
 
 def _has_question_start(text: str) -> bool:

@@ -142,5 +142,5 @@ def test_an_answer_to_ones_own_question_in_one_message_is_a_statement() -> None:
 
 
 def test_a_question_told_by_its_first_words_alone_is_not_sure() -> None:
-    assert not read_message("when I'm in Berlin I stay at Dana's").surely
-    assert read_message("when is it?").surely
+    assert not read_message("when I'm in Berlin I stay at Dana's").is_certain
+    assert read_message("when is it?").is_certain

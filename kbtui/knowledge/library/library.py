@@ -311,7 +311,7 @@ class Library(Reader):
             UnreadableError: a file isn't UTF-8 and would lose characters.
         """
         info = self._entry_info(ref)
-        names, target = self.names_said(info), self._link_target(info)
+        names, target = self.mention_names(info), self._link_target(info)
         label_first = self.dendron is not None
         reason = f"link the mentions of {info.name}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:

@@ -240,7 +240,7 @@ class Reader:
                 found.append(backlink)
         return found
 
-    def names_said(self, info: EntryInfo) -> list[str]:
+    def mention_names(self, info: EntryInfo) -> list[str]:
         """Return the names by which texts mention an entry: title, file name, aliases."""
         slug = info.slug if info.slug != slugify(info.slug) else ""
         return searchable_names((info.title, slug, *info.aliases))
@@ -248,7 +248,7 @@ class Reader:
     def mentions(self, path: str, among: Iterable[str]) -> list[Backlink]:
         """Return the lines of some files that name an entry without linking to it there."""
         info = self._entries.get(path)
-        names = self.names_said(info) if info is not None else []
+        names = self.mention_names(info) if info is not None else []
         found: list[Backlink] = []
         for source in dict.fromkeys(among):
             other = self._entries.get(source)

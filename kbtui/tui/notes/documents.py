@@ -541,7 +541,7 @@ def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
         return ()
     found: list[str] = []
     try:
-        for name in kb.library.names_said(info)[:_MAX_NAMES]:
+        for name in kb.library.mention_names(info)[:_MAX_NAMES]:
             query = '"' + name.replace('"', " ") + '"'
             hits = kb.search.search(query, "knowledge", _MAX_MENTIONS, semantic=False).hits
             found += [hit.path for hit in hits]

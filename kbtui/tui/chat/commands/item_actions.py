@@ -166,7 +166,7 @@ async def _keep_message(
     if isinstance(item, NotKeptItem):
         item.kept = kept.path
         host.transcript.item_changed(item)
-    host.say(kept.told)
+    host.say(kept.message)
 
 
 def _mark_past(host: ChatHost, item: Item) -> None:

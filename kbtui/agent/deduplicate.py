@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from kbtui.knowledge.catalog.catalog import entry_line
 from kbtui.models.port import estimate_tokens
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.views.view import View
 
@@ -89,7 +89,7 @@ def _statement(text: str, when: float) -> _Statement:
 @lru_cache(maxsize=4_096)
 def _terms(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the significant words of a text, and its numbers."""
-    terms = telling_terms(text)
+    terms = significant_terms(text)
     numbers = frozenset(term for term in terms if any(map(str.isdigit, term)))
     return frozenset(terms) - numbers, numbers
 

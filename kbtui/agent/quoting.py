@@ -13,7 +13,7 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of, without_dates
 from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose, nearest
-from kbtui.offline.language import begins, of_all, telling_terms
+from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.message import asks
 from kbtui.search.results import Hit, SearchResult
@@ -45,7 +45,7 @@ class Quoting:
         Raises:
             KbtuiError: the index can't be read.
         """
-        if not telling_terms(question):  # "what do you know about me?"
+        if not significant_terms(question):  # "what do you know about me?"
             newest = tuple(self._newest())
             return QuotedAnswer("near" if newest else "none", newest)
         found = self._search(self._context.view, question, typed=True)
@@ -60,7 +60,7 @@ class Quoting:
             KbtuiError: the index can't be read.
         """
         context = self._context
-        if not telling_terms(message):
+        if not significant_terms(message):
             return ()
         # A message to a model on this machine may repeat private text.
         found = self._search(context.view.unasked, message, typed=False)
@@ -100,7 +100,7 @@ class Quoting:
                 named = begins(line.text, of_all("named")) or ""
                 for name in re.findall(r"\w+", named):
                     rest = re.sub(rf"\b{name}\b('s)?", "", question)
-                    question = rest if telling_terms(rest) else question
+                    question = rest if significant_terms(rest) else question
         return question
 
     def nearest(self, statement: str) -> Candidate | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtui.offline.language import begins, language_of, of_all, telling_terms, tokens
+from kbtui.offline.language import begins, language_of, of_all, significant_terms, tokens
 from kbtui.offline.message import asks
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
@@ -119,7 +119,7 @@ class _WeightedQuery:
         known = Counter(term for line in lines for term in set(analyser.terms(line.text)))
         count = known.total() / 8 + 20
         self._weights = {
-            term: math.log(1 + count / (known[term] + 0.5)) for term in telling_terms(text)
+            term: math.log(1 + count / (known[term] + 0.5)) for term in significant_terms(text)
         }
         self._whole = sum(self._weights.values()) or 1.0
 
@@ -184,7 +184,8 @@ def _time_order(line: Candidate) -> tuple[str, int]:
 def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> float:
     """Return the share of common words in two lines, relative to the shorter or longer."""
     words, others = (
-        frozenset(telling_terms(each.text) or analyser.terms(each.text)) for each in (one, other)
+        frozenset(significant_terms(each.text) or analyser.terms(each.text))
+        for each in (one, other)
     )
     return len(words & others) / max(1, of(len(words), len(others)))
 
@@ -206,7 +207,7 @@ def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None
     best = max(candidates, key=nearness, default=None)
     if best is None or nearness(best) < _NEAR_STATEMENT:
         return None
-    shared = {*telling_terms(statement)} & {*telling_terms(best.text)}
+    shared = {*significant_terms(statement)} & {*significant_terms(best.text)}
     values, others = _values(statement), _values(best.text)
     is_named = shared & _name_terms(statement) & _name_terms(best.text)
     is_about = is_named or len(shared) > 1 or (others and values - others)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, shorten, slugify
 
@@ -46,7 +46,7 @@ def slug_of(messages: Sequence[SliceMessage]) -> str:
     """Return a file name from the user's first significant words."""
     for each in messages:
         words = [
-            word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)
+            word for word in slugify(shorten(each.text, 200)).split("-") if significant_terms(word)
         ]
         if each.role == "user" and len(words) > 1:
             return slugify(" ".join(words[:5]), _SLUG_WIDTH)
@@ -85,4 +85,4 @@ def _sentences(texts: Sequence[str]) -> Iterator[tuple[int, str, frozenset[str]]
     for number, text in enumerate(texts):
         for part in sentences(text):
             if line := shorten(clean_line(part), _MAX_SENTENCE):
-                yield number, line, frozenset(telling_terms(line))
+                yield number, line, frozenset(significant_terms(line))

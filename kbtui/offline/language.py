@@ -255,7 +255,7 @@ def unmatched(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
         at += max(1, count)
 
 
-def telling_terms(text: str) -> list[str]:
+def significant_terms(text: str) -> list[str]:
     """Return the stems of the words that say what a text is about, each once."""
     language = language_of(text)
     found: dict[str, None] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.memory.edits import sentences
 from kbtui.memory.edits.grounding import Ground, ground_of, nearest
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 
 DAY = date(2026, 3, 6)
 
@@ -204,9 +204,9 @@ def test_what_is_denied_is_looked_for_near_by_however_long_a_sentence_is(
 
     def terms(text: str) -> list[str]:
         read.append(len(text))
-        return telling_terms(text)
+        return significant_terms(text)
 
-    monkeypatch.setattr(sentences, "telling_terms", terms)
+    monkeypatch.setattr(sentences, "significant_terms", terms)
     said = sentences.Sentence.of("Tabs, not spaces, and no tea, " + "no way, " * 500)
     assert ("space", "tab") in said.denied
     assert sum(read) < 300 * len(said.text) // 2

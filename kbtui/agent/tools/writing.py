@@ -27,7 +27,7 @@ from kbtui.memory.edits.editor import (
     rename_entry,
     write_entry,
 )
-from kbtui.offline.language import stems_of, telling_terms, tokens
+from kbtui.offline.language import significant_terms, stems_of, tokens
 from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
@@ -99,13 +99,13 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
         asks_to_change = not words.isdisjoint(stems_of("change"))
         is_question = sentence.endswith("?") and not asks_to_change
         wanted = line_terms | name_terms if asks_to_change else line_terms - name_terms
-        if not is_question and wanted.intersection(telling_terms(sentence)):
+        if not is_question and wanted.intersection(significant_terms(sentence)):
             return True
     return False
 
 
 def _terms(texts: Iterable[str]) -> set[str]:
-    return {term for text in texts for term in telling_terms(text)}
+    return {term for text in texts for term in significant_terms(text)}
 
 
 def is_reviewed(context: ToolContext) -> bool:

@@ -16,7 +16,7 @@ from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.sentences import UserSentences
 from kbtui.memory.records.dates import local
 from kbtui.models.port import ChatModel
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 
@@ -54,9 +54,9 @@ def in_whole_sentences(answer: Answer, source: UserSentences, ground: Ground) ->
 def _in_full(fact: Fact, source: UserSentences) -> Iterator[Fact]:
     """Yield a fact as whole sentences; those after the first may be about another subject."""
     whole = [(fact.text, None)] if fact.replaces else source.whole(fact.text)
-    about = set(telling_terms(fact.subject))
+    about = set(significant_terms(fact.subject))
     for position, (text, number) in enumerate(whole):
-        is_about = not position or about & set(telling_terms(text))
+        is_about = not position or about & set(significant_terms(text))
         subject = fact.subject if is_about else ""
         yield replace(fact, text=text, subject=subject, message=number or fact.message)
 

@@ -18,7 +18,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import is_statement
-from kbtui.offline.language import begins, of_all, telling_terms
+from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 from kbtui.workspace import files
@@ -49,7 +49,7 @@ class LineTerms:
 def line_terms(line: str) -> LineTerms:
     """Return the terms of a line."""
     figures, _ = figures_and_dates(line)
-    stems = (each for each in telling_terms(line) if not any(char.isdigit() for char in each))
+    stems = (each for each in significant_terms(line) if not any(char.isdigit() for char in each))
     return LineTerms(frozenset(stems), frozenset(each for one in figures for each in one.readings))
 
 
@@ -65,7 +65,7 @@ class Gate:
         """Return whether a fact is more than a note of the day."""
         if fact.importance >= LASTING or self._is_asked(fact):
             return True
-        subject = set(telling_terms(fact.subject))
+        subject = set(significant_terms(fact.subject))
         is_spoken_of = fact.kind in _SPOKEN_OF and subject and subject <= self.ground.terms
         return bool(is_spoken_of) or self._recurs(fact)
 

@@ -32,7 +32,7 @@ from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.ranges import holds
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 from kbtui.settings import OFFLINE, FlushSettings
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -225,7 +225,7 @@ def _day_notes(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
         if outcome.kind == "noted":
             for line in statements(outcome.fact.text):
                 subject = outcome.fact.subject
-                is_named = set(telling_terms(subject)) <= set(telling_terms(line))
+                is_named = set(significant_terms(subject)) <= set(significant_terms(line))
                 yield line if is_named else f"{subject}: {line}"
 
 

@@ -31,7 +31,7 @@ from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolSpec
 from kbtui.models.schema import ArgumentError, check_arguments
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import significant_terms
 from kbtui.text import clean_line, json_object, shorten
 
 log = logging.getLogger(__name__)
@@ -355,14 +355,14 @@ class Editing:
         if self._spoken is None or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
-        about = set(telling_terms(" ".join(current_statements(entry.text))))
+        about = set(significant_terms(" ".join(current_statements(entry.text))))
 
         def is_known(line: str) -> bool:
-            words = set(telling_terms(line))
+            words = set(significant_terms(line))
             return len(words & about) > _MIN_KNOWN_SHARE * len(words)
 
-        names = set(telling_terms(" ".join((entry.title, *entry.aliases))))
-        found = [line for line in lines if names & {*telling_terms(line)} or is_known(line)]
+        names = set(significant_terms(" ".join((entry.title, *entry.aliases))))
+        found = [line for line in lines if names & {*significant_terms(line)} or is_known(line)]
         if not found:
             raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")
         return found
@@ -380,8 +380,8 @@ class Editing:
 
 def _mentioning(title: str, lines: list[str]) -> list[str]:
     """Return the lines that mention the title, or all if none does."""
-    names = set(telling_terms(title))
-    return [line for line in lines if names & {*telling_terms(line)}] or lines
+    names = set(significant_terms(title))
+    return [line for line in lines if names & {*significant_terms(line)}] or lines
 
 
 def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:

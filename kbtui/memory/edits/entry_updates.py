@@ -29,7 +29,7 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.knowledge.format.lines import bullet_of, fenced, heading_of
-from kbtui.offline.language import of_all, telling_terms
+from kbtui.offline.language import of_all, significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
@@ -468,7 +468,7 @@ def current_statements(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Return the stems that tell what a statement is about, or else its words."""
-    return telling_terms(text) or normalise(text).split()
+    return significant_terms(text) or normalise(text).split()
 
 
 def find_statement(wanted: str, known: Sequence[str]) -> str | None:
@@ -520,7 +520,7 @@ def with_value(line: str, part: str, new: str) -> str | None:
     for old in (sentence_of(line, part), part):
         was, now = changed_words(old, new)
         kept = old.replace(was, " ", 1) if was else old
-        is_value = now and len(was.split()) <= len(now.split()) + 1 and telling_terms(kept)
+        is_value = now and len(was.split()) <= len(now.split()) + 1 and significant_terms(kept)
         places = re.findall(rf"(?<!\w){re.escape(was or old.rstrip('.!'))}(?!\w)", line)
         if is_value and len(places) == 1:
             return line.replace(places[0], now if was else new.rstrip(".!"), 1)

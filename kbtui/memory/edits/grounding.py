@@ -23,8 +23,8 @@ from kbtui.offline.language import (
     holds,
     language_of,
     of_all,
+    significant_terms,
     stems_of,
-    telling_terms,
     tokens,
 )
 from kbtui.offline.lines import sentences as sentences_of
@@ -332,7 +332,7 @@ def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) 
 
     Otherwise the one of `messages` (ids and texts) that shares the most, or None.
     """
-    stems = set(telling_terms(line))
+    stems = set(significant_terms(line))
     shared = {each: len(stems & set(analyser.terms(text))) for each, text in messages}
     if number is not None and shared.get(number):
         return number
@@ -358,7 +358,7 @@ def _has_digit(term: str) -> bool:
 
 def _required_stems(line: str, free: frozenset[str]) -> list[str]:
     """Return the stems of a line that must have been said; numbers are checked separately."""
-    return [each for each in telling_terms(line) if not (each in free or _has_digit(each))]
+    return [each for each in significant_terms(line) if not (each in free or _has_digit(each))]
 
 
 def _occurs(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language

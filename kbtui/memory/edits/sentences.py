@@ -18,8 +18,8 @@ from kbtui.offline.language import (
     holds,
     language_of,
     of_all,
+    significant_terms,
     stems_of,
-    telling_terms,
     tokens,
     unmatched,
 )
@@ -120,10 +120,10 @@ def _stems_and_denials(text: str) -> tuple[frozenset[str], frozenset[tuple[str, 
     denied: set[tuple[str, str]] = set()
     for start, end in places:
         before = text[max(0, start - _MAX_LENGTH) : start].rstrip()
-        behind = telling_terms(text[end : end + _MAX_LENGTH])[:1]
-        instead = telling_terms(before)[-1:] if before.endswith(",") else []
+        behind = significant_terms(text[end : end + _MAX_LENGTH])[:1]
+        instead = significant_terms(before)[-1:] if before.endswith(",") else []
         denied.update([(stem, "".join(instead)) for stem in behind])
-    return frozenset(telling_terms(text)), frozenset(denied), bool(places)
+    return frozenset(significant_terms(text)), frozenset(denied), bool(places)
 
 
 def swapped_number(said: Sequence[Sentence], claim: Sentence) -> str:
@@ -163,7 +163,7 @@ def _items(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
     """Yield the stems of a text in order, with the index of each number in its place."""
     places: dict[int, str | int] = {}
     for token in tokens(text):
-        places[token.start] = "".join(telling_terms(text[token.start : token.end])[:1])
+        places[token.start] = "".join(significant_terms(text[token.start : token.end])[:1])
     for figure in figures_and_dates(text)[0]:
         meant = (at for at, each in enumerate(numbers) if each.readings & figure.readings)
         places[text.find(figure.text)] = next(meant, "")

@@ -20,7 +20,7 @@ from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
 from kbtui.memory.edits.editor import Editor, Ground, ground_of
 from kbtui.memory.recall.names import NameIndex
-from kbtui.memory.records.journal import Noted, local
+from kbtui.memory.records.journal import JournalLine, local
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.models.roles import LiteLLMModel
@@ -116,7 +116,7 @@ class Agent:
             ConflictError: the line is gone. Else as `committed`.
         """
         origin = Origin(session.id, (message, message))
-        newer = Noted(earlier.noted, earlier.noted_line, earlier.noted_time, "")
+        newer = JournalLine(earlier.noted, earlier.noted_line, earlier.noted_time, "")
         journal = self._keeping().journal
         return journal.mark_past(earlier.path, earlier.first, earlier.text, newer, origin)
 

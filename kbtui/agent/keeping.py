@@ -10,7 +10,7 @@ from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.recall.remembered import Remembering
-from kbtui.memory.records.journal import Journal, Noted, absolute_dates
+from kbtui.memory.records.journal import Journal, JournalLine, absolute_dates
 from kbtui.offline.message import Reading
 from kbtui.workspace.layout import short_name
 
@@ -40,7 +40,7 @@ class Kept:
     message: str
     summary: str
     changes: tuple[TurnChange, ...] = ()
-    noted: Noted | None = None
+    noted: JournalLine | None = None
     notice: str = ""
 
 

@@ -13,7 +13,7 @@ from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.records.archive import ARCHIVE, PROJECTION, Archive, is_record
-from kbtui.memory.records.archive_lines import parse_old_history, read_book
+from kbtui.memory.records.archive_lines import parse_old_history, read_snapshot
 from kbtui.memory.records.cursors import CURSORS, Cursors
 from kbtui.workspace.scan import Scanner
 
@@ -389,7 +389,7 @@ def test_any_file_reads_and_every_good_line_is_behind_some_cursor(
 ) -> None:
     raw = [v if isinstance(v, bytes) else json.dumps(v).encode() for v in values]
     raw = [line.replace(b"\n", b" ") for line in raw]
-    book = read_book([(ARCHIVE, b"\n".join(raw))])
+    book = read_snapshot([(ARCHIVE, b"\n".join(raw))])
     good = {
         (v["cursor"], v["content"], v.get("origin", ""))
         for v in values
@@ -405,7 +405,7 @@ def test_any_file_reads_and_every_good_line_is_behind_some_cursor(
     ids = [(e.origin, e.cursor) for e in book.entries]
     assert len(set(ids)) == len(ids)
     random.shuffle(raw)
-    mixed = read_book([(ARCHIVE, b"\n".join([*raw, *raw]))])
+    mixed = read_snapshot([(ARCHIVE, b"\n".join([*raw, *raw]))])
     assert {(e.cursor, e.content) for e in mixed.entries} == {
         (e.cursor, e.content) for e in book.entries
     }

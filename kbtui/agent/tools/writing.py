@@ -19,8 +19,8 @@ from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import (
     Author,
     Edit,
-    Edited,
     Editor,
+    EditResult,
     Ground,
     Operation,
     edit_entry,
@@ -43,7 +43,7 @@ class Made:
     """The outcome of a write."""
 
     context: ToolContext
-    edited: Edited
+    edited: EditResult
 
     @property
     def path(self) -> str:
@@ -64,7 +64,7 @@ class Made:
 def write(
     context: ToolContext,
     operation: Operation,
-    reason: Callable[[Edited], str],
+    reason: Callable[[EditResult], str],
     cited: Ground | None = None,
 ) -> Made:
     """Run an operation in one commit, except what a person must decide on.
@@ -275,5 +275,5 @@ class RenameEntry:
         return made.result(f"{done}: {made.path}", done)
 
 
-def _renaming(edited: Edited, between: str) -> str:
+def _renaming(edited: EditResult, between: str) -> str:
     return f"{short_name(edited.former)} {between} {short_name(edited.path)}"

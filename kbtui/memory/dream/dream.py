@@ -28,9 +28,9 @@ from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.completing import is_small, user_sentences
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, Shares
+from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, TokenBudget
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
-from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Editing, prompt, read_edits
+from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, EditApplier, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
@@ -158,8 +158,8 @@ class Dream:
         if model is None:
             model = await asyncio.to_thread(self._model)
         run.model = model
-        shares = Shares(model, self._settings.context.index_tokens)
-        batch = await asyncio.to_thread(self._reader.batch, limit or self._limit, shares, model)
+        budget = TokenBudget(model, self._settings.context.index_tokens)
+        batch = await asyncio.to_thread(self._reader.batch, limit or self._limit, budget, model)
         run.entries = len(batch.entries)
         by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._condensed_messages, batch)
@@ -168,8 +168,8 @@ class Dream:
         deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            editing = Editing(copy, self._day(batch), spoken)
-            await self._process(run, model, page, copy, shares, deadline, editing)
+            editing = EditApplier(copy, self._day(batch), spoken)
+            await self._process(run, model, page, copy, budget, deadline, editing)
         moved = await asyncio.to_thread(
             trim_memory, copy, self._day(batch), self._settings.context.memory_tokens
         )
@@ -184,9 +184,9 @@ class Dream:
         model: ChatModel,
         page: ArchivePage,
         copy: WorkingCopy,
-        shares: Shares,
+        budget: TokenBudget,
         deadline: float,
-        editing: Editing,
+        editing: EditApplier,
     ) -> None:
         run.report_progress("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         if model.name == OFFLINE:
@@ -194,13 +194,13 @@ class Dream:
             await asyncio.to_thread(self._repair, page, copy, editing)
         else:
             material = await asyncio.to_thread(
-                self._reader.material, page, copy.files, shares, model
+                self._reader.material, page, copy.files, budget, model
             )
             await self._edit(run, model, material, editing, deadline)
         run.done += editing.done
 
     async def _edit(
-        self, run: _DreamRun, model: ChatModel, material: str, editing: Editing, deadline: float
+        self, run: _DreamRun, model: ChatModel, material: str, editing: EditApplier, deadline: float
     ) -> None:
         """Have a model make the edits that a page calls for.
 
@@ -232,7 +232,7 @@ class Dream:
                 "Another model may do better: models.dream.model.",
             )
 
-    def _repair(self, page: ArchivePage, copy: WorkingCopy, editing: Editing) -> None:
+    def _repair(self, page: ArchivePage, copy: WorkingCopy, editing: EditApplier) -> None:
         """Fix evident problems without a model."""
         found, texts = self._reader.find_problems(page, copy)
         edits = (each.edit(texts.get(each.path, "")) for each in found)

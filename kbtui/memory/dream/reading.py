@@ -74,7 +74,7 @@ class ArchiveBatch:
         return max(entry.cursor for entry in self.entries)
 
 
-class Shares:
+class TokenBudget:
     """The division of a model's context window, in tokens."""
 
     def __init__(self, model: ChatModel, index_tokens: int) -> None:
@@ -115,7 +115,7 @@ class DreamReader:
             if entry.session not in imported and (entry.session or entry.content)
         ]
 
-    def batch(self, limit: int, shares: Shares, model: ChatModel) -> ArchiveBatch:
+    def batch(self, limit: int, budget: TokenBudget, model: ChatModel) -> ArchiveBatch:
         """Return the next archive entries, at most `limit` and no more than fit one page.
 
         An entry longer than a page is a batch of its own, in parts.
@@ -127,13 +127,13 @@ class DreamReader:
         for entry in waiting[:limit]:
             block = _block(entry, entry.content)
             size += model.count_tokens(block)
-            if chosen and size > shares.page:
+            if chosen and size > budget.page:
                 break
             chosen.append(entry)
             blocks.append(block)
         pages = [ArchivePage(tuple(chosen), tuple(blocks))]
-        if len(chosen) == 1 and size > shares.page:
-            parts = split_text(chosen[0].content, shares.page, model.count_tokens)
+        if len(chosen) == 1 and size > budget.page:
+            parts = split_text(chosen[0].content, budget.page, model.count_tokens)
             pages = [
                 ArchivePage((chosen[0],), (_block(chosen[0], part, f"{number} of {len(parts)}"),))
                 for number, part in enumerate(parts, 1)
@@ -141,14 +141,16 @@ class DreamReader:
         pages = pages if chosen else []
         return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
-    def material(self, page: ArchivePage, files: Overlay, shares: Shares, model: ChatModel) -> str:
+    def material(
+        self, page: ArchivePage, files: Overlay, budget: TokenBudget, model: ChatModel
+    ) -> str:
         """Return everything that a model is shown for a page, the most stable parts first."""
         paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
-        parts = [self._file(path, files, shares.note) for path in paths]
-        catalogue = self._view.catalogue(page.text, shares.catalogue, model.count_tokens)
+        parts = [self._file(path, files, budget.note) for path in paths]
+        catalogue = self._view.catalogue(page.text, budget.catalogue, model.count_tokens)
         if catalogue:
             parts.append(as_block(CATALOGUE, catalogue))
-        remaining = shares.entries
+        remaining = budget.entries
         for info in self._relevant(page, files):
             block = self._file(info.path, files, remaining)
             remaining -= model.count_tokens(block)

@@ -214,7 +214,7 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
 # Making edits -------------------------------------------------------------------------------------
 
 
-class Editing:
+class EditApplier:
     """Makes edits on a working copy; `day` is the date of the newest archive entry.
 
     `done` describes what was done, without what is only proposed. If given, the user's sentences in

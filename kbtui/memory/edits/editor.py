@@ -29,7 +29,7 @@ from kbtui.workspace.layout import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditResult:
     """The outcome of an edit.
 
     `path` is the file's name now and `former` its previous name; `commit` is what was written, if
@@ -61,10 +61,10 @@ class Editor:
         operation: Operation,
         author: Author,
         origin: Origin,
-        reason: Callable[[Edited], str],
+        reason: Callable[[EditResult], str],
         *,
         reviewed: bool = False,
-    ) -> Edited:
+    ) -> EditResult:
         """Perform a tool's operation as one commit, unless a person must decide on it.
 
         A change that waits isn't in the inbox yet; it is computed as if everything that the author
@@ -100,16 +100,16 @@ class Editor:
         self,
         operation: Operation,
         author: Author,
-        reason: Callable[[Edited], str],
+        reason: Callable[[EditResult], str],
         waiting: Mapping[str, str | None],
         change: Change,
-    ) -> Edited:
+    ) -> EditResult:
         """Put an edit into a running change, unless a person must decide on it."""
         self.services.library.refresh()
         copy = WorkingCopy(self.services, author, waiting=waiting)
         former = copy.file(operation.ref) if operation.ref else ""
         done = copy.perform(operation)
-        edited = Edited(done.made[0] if done.made else former, former, why=done.proposed)
+        edited = EditResult(done.made[0] if done.made else former, former, why=done.proposed)
         change.reason = reason(edited)
         if not done.proposed:
             copy.stage(change)

@@ -58,14 +58,14 @@ class Day(NamedTuple):
         return all(own in (None, each) for own, each in zip(self, its, strict=True))
 
 
-class Dated(NamedTuple):
+class FoundDate(NamedTuple):
     """A date in a text, and its possible readings."""
 
     text: str
     readings: tuple[Day, ...]
 
 
-def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
+def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[FoundDate, ...]]:
     """Return all numbers and dates of a text; parts of a date aren't numbers too."""
     return (
         _figures_and_dates(text)
@@ -75,7 +75,7 @@ def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]
 
 
 @lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
-def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
+def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[FoundDate, ...]]:
     dates, rest = _dates(text)
     figures: list[Figure] = []
     for match in _CLOCK.finditer(rest):
@@ -148,34 +148,34 @@ def _is_unit(char: str) -> bool:
 
 
 @lru_cache(maxsize=512)  # a line's figures, dates and days are asked for in turn
-def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
+def _dates(text: str) -> tuple[tuple[FoundDate, ...], str]:
     """Return the dates of a text, and the text with the dates blanked out."""
-    found: list[Dated] = []
+    found: list[FoundDate] = []
     for read in (_iso_dates, _dates_with_year, _named_dates):
         dated, text = read(text)
         found += dated
     return tuple(found), text
 
 
-def _iso_dates(text: str) -> tuple[list[Dated], str]:
+def _iso_dates(text: str) -> tuple[list[FoundDate], str]:
     found = [
-        Dated(match[0], (Day(*(int(each) if each else None for each in match.groups())),))
+        FoundDate(match[0], (Day(*(int(each) if each else None for each in match.groups())),))
         for match in _ISO.finditer(text)
     ]
     return found, _blank(_ISO, text)
 
 
-def _dates_with_year(text: str) -> tuple[list[Dated], str]:
+def _dates_with_year(text: str) -> tuple[list[FoundDate], str]:
     found = []
     for match in _NUMERIC.finditer(text):
         readings = _numeric(match)
         if match[4] and readings:
-            found.append(Dated(match[0], readings))
+            found.append(FoundDate(match[0], readings))
             text = _blank_span(text, match.start(), match.end())
     return found, text
 
 
-def _named_dates(text: str) -> tuple[list[Dated], str]:
+def _named_dates(text: str) -> tuple[list[FoundDate], str]:
     found = []
     language, words = language_of(text), tokens(text)
     weekdays, months = language.places["weekdays"], language.places["months"]
@@ -196,7 +196,7 @@ def _named_dates(text: str) -> tuple[list[Dated], str]:
             )
             for each in filter(None, (near, year)):
                 text = _blank_span(text, each.start, each.end)
-        found.append(Dated(text[token.start : token.end], (named,)))
+        found.append(FoundDate(text[token.start : token.end], (named,)))
     return found, text
 
 

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
-from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
+from kbtui.memory.edits.figures import Day, Figure, FoundDate, days_meant, figures_and_dates
 from kbtui.memory.edits.sentences import Sentence, swapped_number
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
@@ -154,7 +154,7 @@ class Ground:
         )
 
     def _ungrounded_figure(
-        self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
+        self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[FoundDate], known: Ground
     ) -> str:
         """Return the first number or date that isn't in the sources."""
         for figure in figures:
@@ -179,7 +179,7 @@ class Ground:
         return ""
 
     def _ungrounded_words(
-        self, line: str, dates: Sequence[Dated], known: Ground, *, is_about: bool
+        self, line: str, dates: Sequence[FoundDate], known: Ground, *, is_about: bool
     ) -> str:
         """Return the stems that weren't said, if too few of the line's stems were."""
         calendar = analyser.terms(" ".join(each.text for each in dates))
@@ -294,7 +294,7 @@ class Ground:
             if not each.asks
         )
 
-    def has_date(self, dated: Dated) -> bool:
+    def has_date(self, dated: FoundDate) -> bool:
         """Return whether a date is in the sources, is meant by them, or is when they were said."""
         if not self.dates.isdisjoint(dated.readings):
             return True

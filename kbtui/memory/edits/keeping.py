@@ -41,7 +41,7 @@ from kbtui.memory.edits.operations import (
     without_line,
 )
 from kbtui.memory.edits.subjects import is_user
-from kbtui.memory.edits.working_copy import Done, Operation, WorkingCopy
+from kbtui.memory.edits.working_copy import Operation, OperationResult, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.redaction.redact import redact
@@ -214,14 +214,14 @@ class FactKeeper:
         )
         added = self.copy.perform(make)
         made = [each for each in added.made if each.startswith(_ENTRIES)]
-        corrected = Done() if made else self.copy.perform(correct)
+        corrected = OperationResult() if made else self.copy.perform(correct)
         done = [added, corrected, *([] if made else self._try_perform(summarise))]
         self._links.append(link)
         path = made[0] if made else self.copy.subject(fact) or ""
         return self._outcome(fact, done, path, corrected=bool(corrected.paths))
 
     def _outcome(
-        self, fact: Fact, done: Sequence[Done], path: str, *, corrected: bool = False
+        self, fact: Fact, done: Sequence[OperationResult], path: str, *, corrected: bool = False
     ) -> FactOutcome:
         changes = [each for each in done if each.paths]
         reasons = [each.proposed for each in changes if each.proposed]
@@ -233,7 +233,7 @@ class FactKeeper:
             return FactOutcome(fact, "created", path)
         return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(reasons[:1]))
 
-    def _try_perform(self, operation: Operation) -> list[Done]:
+    def _try_perform(self, operation: Operation) -> list[OperationResult]:
         try:
             return [self.copy.perform(operation)]
         except KbtuiError:
@@ -292,7 +292,7 @@ class FactKeeper:
 
     def _corrected(self, fact: Fact) -> FactOutcome | None:
         """Replace what a fact corrects; return None if that is nowhere."""
-        done: list[Done] = []
+        done: list[OperationResult] = []
         where = ""
         for path, old in self._outdated(fact):
             if where and path != MEMORY:

@@ -123,7 +123,7 @@ class _Memory:
         return next(first, FACTS)
 
     def _score(self, stems: frozenset[str], name: str, place: tuple[int, int]) -> float:
-        """Score a section for a fact: one per shared stem of the heading, two for an equal line."""
+        """Score a section for a fact: one per stem of its heading, up to two for its best line."""
         lines = [_stems(line) for line in self._lines[slice(*place)] if is_statement(line)]
         alike = max((len(stems & each) / len(each) for each in lines if each), default=0.0)
         return len(stems & _stems(name)) + 2 * alike

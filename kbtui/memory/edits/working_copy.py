@@ -101,7 +101,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class OperationResult:
     """The result of an operation: the `paths` it changed, or why it is `proposed`."""
 
     paths: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class WorkingCopy:
 
     # Operations ------------------------------------------------------------------------------
 
-    def perform(self, operation: Operation) -> Done:
+    def perform(self, operation: Operation) -> OperationResult:
         """Perform an operation if allowed, or keep it as a proposal if a person must decide.
 
         Raises:
@@ -171,7 +171,7 @@ class WorkingCopy:
         """
         edits = self._work(operation)
         if not edits or (operation.optional and any(map(self.is_human_only, edits))):
-            return Done()
+            return OperationResult()
         guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
         self._check_subjects(edits)
         why = self._reason_to_ask(operation, edits, self._check_grounded(edits))
@@ -180,11 +180,11 @@ class WorkingCopy:
             self.files.apply(edits)
             self._edited |= edits.keys() - self.files.repaired
         elif operation.optional:
-            return Done()
+            return OperationResult()
         else:
             self._propose(operation, why, edits)
         self.operations.append(operation)
-        return Done(tuple(sorted(edits)), why, made)
+        return OperationResult(tuple(sorted(edits)), why, made)
 
     def _reason_to_ask(self, operation: Operation, edits: Edits, unsaid: str) -> str:
         """Return why a person must decide on edits, or "" if they may be made."""

@@ -25,15 +25,15 @@ from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
     NOT_GROUNDED,
     ArchiveEntry as ArchiveEntry,
-    Book,
     Holding as Holding,
     OldBlock,
+    Snapshot,
     as_block,
     is_record as is_record,
     machine_name,
     parse_old_history,
-    read_book,
     read_entry,
+    read_snapshot,
     texts_of,
     to_record,
     with_block,
@@ -53,7 +53,9 @@ PROJECTION = "memory/HISTORY.md"
 KEPT_ENTRIES = 500
 _ARCHIVISTS = frozenset({Actor.CONSOLIDATOR, Actor.IMPORT})
 _TIME = "%Y-%m-%d %H:%M"
-_Holdings = tuple["Book | None", tuple[tuple[str, "Holding"], ...], Mapping[str, "list[Holding]"]]
+_Holdings = tuple[
+    "Snapshot | None", tuple[tuple[str, "Holding"], ...], Mapping[str, "list[Holding]"]
+]
 _Reader = Callable[[str], "bytes | None"]
 
 
@@ -73,8 +75,8 @@ class Archive:
         self._history = history
         self._origin = origin or machine_name()
         self._cursors = Cursors(workspace, history)
-        self._cached: tuple[bytes, Book] | None = None
-        self._seen: tuple[object, Book] | None = None
+        self._cached: tuple[bytes, Snapshot] | None = None
+        self._seen: tuple[object, Snapshot] | None = None
         self._holdings: _Holdings = (None, (), {})
         self._commits: tuple[str | None, tuple[tuple[str, Holding], ...]] = (None, ())
         self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
@@ -192,14 +194,14 @@ class Archive:
 
     def all_holdings(self) -> Mapping[str, list[Holding]]:
         """Return the `holdings` of every session in the archive, by session."""
-        book, recorded = self._current(), self._committed_holdings()
-        if self._holdings[:2] != (book, recorded):
+        snapshot, recorded = self._current(), self._committed_holdings()
+        if self._holdings[:2] != (snapshot, recorded):
             found: dict[str, dict[tuple[int, Range], Holding]] = {}
-            for session, holding in (*_entry_holdings(book), *recorded):
+            for session, holding in (*_entry_holdings(snapshot), *recorded):
                 known = found.setdefault(session, {})
                 known.setdefault((holding.cursor, holding.messages), holding)
             lists = {session: list(known.values()) for session, known in found.items()}
-            self._holdings = (book, recorded, lists)
+            self._holdings = (snapshot, recorded, lists)
         return self._holdings[2]
 
     def undo_duplicates(self) -> int:
@@ -257,7 +259,7 @@ class Archive:
         recorded_origin = commit.origin.session, commit.origin.messages, commit.origin.cursor
         if recorded_origin != (entry.session, entry.messages, entry.cursor):
             return False
-        return entry in read_book([(ARCHIVE, self._history.read(ARCHIVE, commit.id))]).entries
+        return entry in read_snapshot([(ARCHIVE, self._history.read(ARCHIVE, commit.id))]).entries
 
     def problems(self) -> tuple[BadLine, ...]:
         """Return the lines that can't be parsed; they stay in the file as they are."""
@@ -392,7 +394,7 @@ class Archive:
         return _bytes("".join(map(as_block, entries)))
 
     def _next_cursor(self, read: _Reader) -> int:
-        known = [entry.cursor for entry in self._book(read).entries]
+        known = [entry.cursor for entry in self._snapshot(read).entries]
         known += self._cursors.seen().values()
         known += [holding.cursor for _, holding in self._committed_holdings()]
         return max(known, default=0) + 1
@@ -407,7 +409,7 @@ class Archive:
 
     def _old_blocks(self, read: _Reader) -> list[OldBlock]:
         """Return the blocks of an old HISTORY.md that the archive lacks; none if both are ours."""
-        entries = self._book(read).entries
+        entries = self._snapshot(read).entries
         if any(entry.origin for entry in entries):
             return []
         known = {_collapsed(entry.content) for entry in entries}
@@ -421,7 +423,7 @@ class Archive:
         old = change.read(PROJECTION) or b""
         blocks = self._old_blocks(change.read)
         shown = _text(old)
-        for entry in self._book(change.read).entries:
+        for entry in self._snapshot(change.read).entries:
             if _collapsed(entry.content) not in _collapsed(shown):
                 shown = with_block(shown, as_block(entry))
         self._write(change, PROJECTION, _bytes(shown))
@@ -454,23 +456,23 @@ class Archive:
         found = self.workspace.memory.glob("history-*.jsonl")
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
-    def _current(self) -> Book:
+    def _current(self) -> Snapshot:
         """Return the entries in the files, reread only if a file has changed since last time."""
         paths = (*self._year_files(), ARCHIVE)
         state = tuple((path, self._status(path)) for path in paths)
         if self._seen is None or self._seen[0] != state:
-            self._seen = (state, self._book(self._read))
+            self._seen = (state, self._snapshot(self._read))
         return self._seen[1]
 
     def _status(self, path: str) -> tuple[int, ...]:
         found = files.file_status(self.workspace, path)
         return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size) if found else ()
 
-    def _book(self, read: _Reader) -> Book:
+    def _snapshot(self, read: _Reader) -> Snapshot:
         data = [(path, read(path) or b"") for path in (*self._year_files(), ARCHIVE)]
         state = sha256(b"".join(sha256(part).digest() for _, part in data)).digest()
         if self._cached is None or self._cached[0] != state:
-            self._cached = (state, read_book(data))
+            self._cached = (state, read_snapshot(data))
         return self._cached[1]
 
     def _committed_holdings(self) -> tuple[tuple[str, Holding], ...]:
@@ -501,8 +503,8 @@ def _without_lines(data: bytes, numbers: Container[int]) -> bytes:
     return b"\n".join(line for n, line in enumerate(data.split(b"\n"), 1) if n not in numbers)
 
 
-def _entry_holdings(book: Book) -> Iterator[tuple[str, Holding]]:
-    for entry in book.entries:
+def _entry_holdings(snapshot: Snapshot) -> Iterator[tuple[str, Holding]]:
+    for entry in snapshot.entries:
         if entry.session is not None and entry.messages is not None:
             yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
 

@@ -77,7 +77,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Snapshot:
     """The content of all archive files at one moment, lowest cursor first."""
 
     entries: tuple[ArchiveEntry, ...]
@@ -150,7 +150,7 @@ def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
     )
 
 
-def read_book(data: list[tuple[str, bytes]]) -> Book:
+def read_snapshot(data: list[tuple[str, bytes]]) -> Snapshot:
     """Read the archive files; an entry that appears twice counts once, two under one id both count.
 
     A verbatim entry is skipped if a model has condensed all of its messages since.
@@ -174,7 +174,7 @@ def read_book(data: list[tuple[str, bytes]]) -> Book:
     standing = _without_superseded(list(entries.values()))
     ordered = sorted(standing, key=lambda entry: (entry.cursor, entry.origin))
     bad.sort(key=lambda line: (line.path, line.number))
-    return Book(tuple(ordered), tuple(bad))
+    return Snapshot(tuple(ordered), tuple(bad))
 
 
 def _without_superseded(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:

@@ -39,7 +39,7 @@ _LINE_LEAD = re.compile(r"(?P<lead>[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?)(
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class JournalLine:
     """A line of the journal: file, line number from 1, time ``09:14``, and text.
 
     `commit` is None if the day's note already had the line.
@@ -66,7 +66,7 @@ class Journal:
     tombstones: Tombstones
     in_daily_notes: bool | None = None
 
-    def keep(self, text: str, when: datetime, origin: Origin, *, task: bool = False) -> Noted:
+    def keep(self, text: str, when: datetime, origin: Origin, *, task: bool = False) -> JournalLine:
         """Add a text to the journal as typed, with dates added after words like "yesterday".
 
         Raises:
@@ -94,9 +94,11 @@ class Journal:
         (number, noted_at), commit = committed(
             self.history, self.workspace, Actor.YOU, "You said so.", origin, work
         )
-        return Noted(path, number, noted_at, clean_line(said), commit)
+        return JournalLine(path, number, noted_at, clean_line(said), commit)
 
-    def mark_past(self, path: str, first: int, text: str, newer: Noted, origin: Origin) -> Commit:
+    def mark_past(
+        self, path: str, first: int, text: str, newer: JournalLine, origin: Origin
+    ) -> Commit:
         """Strike out the line with this text, and append a pointer to the newer one.
 
         If several lines match, the one at line `first` is meant. Every word stays.

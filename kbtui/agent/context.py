@@ -163,7 +163,6 @@ def assemble(
 
 
 def _with_attachments(text: str, attached: Sequence[Attachment]) -> str:
-    """Return the message with the files it refers to."""
     return "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
 
 
@@ -268,7 +267,6 @@ class _PromptWindow:
 
     @property
     def is_small(self) -> bool:
-        """Whether short texts are needed."""
         return self.window <= SMALL_WINDOW
 
     def free(self, limits: ContextSettings) -> int:
@@ -356,7 +354,6 @@ def _prompt_prefix(services: Services, reader: _FileReader, frame: _PromptWindow
 
 
 def _index(view: View, subject: str, budget: int) -> Part:
-    """Return the index, ranked for a subject."""
     # Even for a local model the index only counts private entries: the sources of an answer are
     # tracked by the tools it used, not by what is in the prompt.
     listed = view.unasked.catalogue(subject, budget, estimate_tokens)
@@ -452,7 +449,6 @@ def _skills(services: Services, reader: _FileReader, budget: int, frame: _Prompt
 
 
 def _transcript(messages: Sequence[Message]) -> str:
-    """Return a conversation as shown by ``/context``."""
     return "\n\n".join(
         "\n  → ".join(
             [

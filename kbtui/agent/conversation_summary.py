@@ -66,7 +66,6 @@ def earlier_text(
 def _lines(
     left: Sequence[SessionMessage], condensed: Sequence[Condensed], budget: int
 ) -> Iterator[str]:
-    """Yield the lines of the summary, newest first."""
     spoken = (each for each in left if each.is_said)
     uncovered = [each for each in spoken if not any(stretch.holds(each) for stretch in condensed)]
     width = max(_MIN_LINE_WIDTH, min(_LINE_WIDTH, 3 * budget // max(1, len(uncovered)) - 12))

@@ -88,7 +88,6 @@ def _statement(text: str, when: float) -> _Statement:
 
 @lru_cache(maxsize=4_096)
 def _terms(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the significant words of a text, and its numbers."""
     terms = significant_terms(text)
     numbers = frozenset(term for term in terms if any(map(str.isdigit, term)))
     return frozenset(terms) - numbers, numbers

@@ -81,7 +81,6 @@ class OfflineTurn(Turn):
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
 
     async def _paragraphs(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
-        """Return the paragraphs of the answer to a message."""
         match reading.kind:
             case "secret":
                 return [f"That holds a secret ({reading.secret}): {_MASKED}"]

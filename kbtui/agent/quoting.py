@@ -128,7 +128,6 @@ class Quoting:
         return _without_kept(found.values())
 
     def _from_file(self, hit: Hit, *, with_lists: bool) -> Iterator[Candidate]:
-        """Yield the lines of a note or document."""
         is_made = self._context.view.is_document(hit.path)
         day = day_of(hit.path)
         text_lines = lines_of(hit.text, hit.lines[0], headings=is_made)

@@ -93,7 +93,6 @@ def _quoted_lines(source: SourceLines, answer: str) -> Iterator[int]:
 
 
 def _without_markup(text: str) -> str:
-    """Return a text without quotation marks and Markdown markup."""
     lines = (_MARKUP.sub("", _WIKI.sub(r"\1", line)) for line in text.splitlines())
     return clean_line(" ".join(lines))
 

@@ -25,7 +25,7 @@ _MAX_USELESS_ROUNDS = 3
 _MAX_TRIES = 2  # of the same write that fails
 _WORD = re.compile(r"[\w./-]+")
 _SUBJECT_ARGUMENTS = ("entry", "title", "new_name")
-_AGAIN = ToolOutcome(
+_REPEATED_CALL = ToolOutcome(
     ok=False,
     output="Error: You have made this very call already, and nothing has changed since. "
     "Use what it told you, or do something else.",
@@ -80,7 +80,7 @@ class ToolRounds:
             except asyncio.CancelledError:
                 await in_thread(partial(self._keep_stopped, calls[position + 1 :]))
                 raise
-            useful = useful or outcome not in (_AGAIN, _TOO_MANY)
+            useful = useful or outcome not in (_REPEATED_CALL, _TOO_MANY)
         self._useless_rounds = 0 if useful else self._useless_rounds + 1
         if self._useless_rounds >= _MAX_USELESS_ROUNDS:
             raise ModelAnswerError(
@@ -98,7 +98,7 @@ class ToolRounds:
             return _TOO_MANY
         identity = (call.name, normal_form(call.arguments))
         if identity in self._made or self._failed[identity] >= _MAX_TRIES:
-            return _AGAIN
+            return _REPEATED_CALL
         outcome = self.toolbox.run(call, self.context)
         if self.toolbox.writes(call.name):
             self._note_write(call, outcome)

@@ -223,7 +223,6 @@ class Turn:
         return replace(reply, text=f"{text}{marks_text}")
 
     async def _ask(self) -> Reply:
-        """Call the model once."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
@@ -324,7 +323,6 @@ class Turn:
         return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
 
     def _keep_partial(self) -> None:
-        """Store the partial answer of an interrupted turn."""
         text = "".join(self._partial)
         self._partial.clear()
         if text.strip():

@@ -232,7 +232,6 @@ class _Story:
         return {"n": number, "path": path, "lines": [at, at], "title": entry.title}
 
     def _propose(self) -> None:
-        """Add a proposal by another program to the inbox."""
         old = "- A battery that survives two weeks of fog."
         new = "- A battery that survives sixteen days of fog, as measured."
         text = self._services.library.get(_KESTREL).text

@@ -232,7 +232,6 @@ def _search(
 
 
 def _unprepared(model: Preparation) -> DoctorFinding:
-    """Return the state of an embedding model that isn't ready yet."""
     if model.state == "failed":
         return DoctorFinding(
             "search", ok=False, text=_LEXICAL_ONLY, hint=f"{model.why} {model.hint}".strip()

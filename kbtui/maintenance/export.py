@@ -137,7 +137,6 @@ def _is_record(path: str) -> bool:
 
 
 def _only_in_hidden_notes(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
-    """Return the attachments that only hidden notes mention."""
     texts: dict[bool, list[str]] = {True: [], False: []}
     for path in found:
         if path.endswith(".md"):

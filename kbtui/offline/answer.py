@@ -137,7 +137,6 @@ class _WeightedQuery:
         return bool(line.time and self._weights.keys() <= set(analyser.terms(line.text)))
 
     def score(self, line: Candidate) -> float:
-        """Return the score of a line, for comparison with others."""
         own = line.score * (1 - _OWN_WEIGHT + _OWN_WEIGHT * self.coverage(line))
         return own + _COSINE_WEIGHT * max(0.0, line.cosine)
 
@@ -226,7 +225,6 @@ def _values(text: str) -> set[str]:
 
 
 def _name_terms(text: str) -> set[str]:
-    """Return the terms of the names in a text."""
     names = NameReader()
     names.read(text)
     return {term for name in names.names_in(text) for term in analyser.terms(name)}

@@ -93,7 +93,6 @@ def _classify_other(text: str) -> Reading:
 
 
 def _has_question_start(text: str) -> bool:
-    """Return whether a text starts like a question."""
     return begins(_without_lead(text), language_of(text).list("question")) is not None
 
 

@@ -118,7 +118,6 @@ def _calendar() -> frozenset[str]:
 
 @cache
 def _known_stems() -> frozenset[str]:
-    """Return the stems of all listed words."""
     return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
 
 

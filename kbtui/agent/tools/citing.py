@@ -47,7 +47,6 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
 
 
 def _asks_to_write(message: str) -> bool:
-    """Return whether a message asks for an entry or a note."""
     return any(
         begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
         for each in sentences(message)

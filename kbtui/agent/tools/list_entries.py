@@ -66,7 +66,6 @@ def _as_data(info: EntryInfo) -> dict[str, Any]:
 
 
 def _matches(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
-    """Return whether an entry matches the arguments."""
     if "type" in arguments and info.type != arguments["type"]:
         return False
     if "category" in arguments:

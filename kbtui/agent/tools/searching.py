@@ -141,7 +141,6 @@ def _nothing(result: SearchResult, query: str, what: str) -> str:
 
 
 def _formatted(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
-    """Return one hit as data and as text."""
     first, lines = _lines_of(context, hit)
     is_made = context.view.is_document(hit.path)
     places = ((first, hit.heading),) if is_made and hit.heading else ()

@@ -35,7 +35,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 _REVIEWED = "the user reviews every change"
-_VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "new"}
+_ACTION_WORDS = {"Deleted": "deleted", "Changed": "changed", "Created": "new"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         " Don't do it again; say that it waits."
     )
     actions = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
-    summary = ", ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
+    summary = ", ".join(f"{short_name(path)} {_ACTION_WORDS[verb]}" for verb, path in done)
     if len(done) > 1:  # such as a rename, with all the notes that link there
         summary = clean_line(change.reason)
     output = "\n".join([notice, *actions])

@@ -508,7 +508,6 @@ class PromptIndex:
 
 
 def _paths_within(lines: Mapping[str, str], budget: int, count: Callable[[str], int]) -> list[str]:
-    """Return the paths of the first lines that fit a budget."""
     taken: list[str] = []
     for path, line in lines.items():
         budget -= count(line) + 1

@@ -343,7 +343,6 @@ class Habits:
         return {"format": "YYYY-MM-DD"} if is_on and not dated else {}
 
     def _logseq_daily(self, day: date) -> tuple[str, str]:
-        """Return folder and name of Logseq's journal page."""
         config = self._text("logseq/config.edn")
         folder = re.search(r'^[^;\n]*:journals-directory\s+"([^"\n]+)"', config, re.MULTILINE)
         name = re.search(r'^[^;\n]*:journal/file-name-format\s+"([^"\n]+)"', config, re.MULTILINE)

@@ -153,7 +153,6 @@ def _section_span(text: str, heading: str) -> tuple[int, int] | None:
 
 
 def _insertion_offset(text: str, heading: str, type_: str | None) -> int:
-    """Return the offset where a missing section belongs."""
     known = [name.casefold() for name in section_names(type_)]
     wanted = heading.strip().casefold()
     later = known[known.index(wanted) + 1 :] if wanted in known else ()

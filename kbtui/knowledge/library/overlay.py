@@ -345,7 +345,6 @@ class Overlay:
         return fixed
 
     def _canvas_edits(self, move: Move) -> Edits:
-        """Return the edits of canvases affected by a move."""
         found: Edits = {}
         for path in attachments_in(self.layout):
             if not path.endswith(canvas.SUFFIX) or not self.exists(path):

@@ -34,7 +34,6 @@ class _CanvasMove:
         self._file_moved = False
 
     def rewritten(self, found: re.Match[str]) -> str:
-        """Return a key with its value after the move."""
         value = json.loads(found["value"])
         new = {"file": self._file, "subpath": self._subpath, "text": self._text}[found["key"]](
             value

@@ -271,7 +271,6 @@ def unlinked(
 
 
 def _without_related(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
-    """Remove what is gone from ``related``."""
     related = frontmatter.parse(data).values.get("related")
     if isinstance(related, list):
         kept = [item for item in related if not _is_only_gone(item, is_gone)]

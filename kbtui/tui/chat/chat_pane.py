@@ -316,6 +316,8 @@ class ChatPane(ChatHost):
     def _stop_jobs(self) -> None:
         """Stop a background job at the second request; the first one announces that."""
         running = [each for each in (self.syncing, self.importing) if each.running]
+        if not running:
+            return  # a job that starts now hasn't been announced yet
         is_second = monotonic() - self._escaped_at < _SECOND_ESC_SECONDS
         self._escaped_at = 0.0 if is_second else monotonic()
         for job in running:

@@ -101,6 +101,7 @@ async def test_escape_says_how_to_stop_a_sync_and_the_second_one_stops_it(
     sync = _LongSync()
     async with running(tmp_path / "notes") as shell:
         monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
+        await shell.press("escape")  # meant for nothing yet
         await shell.say("/sync", wait=False)
         await shell.until(lambda: shell.chat.syncing.running)
         await shell.press("escape")

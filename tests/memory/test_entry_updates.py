@@ -6,6 +6,7 @@ from datetime import date
 
 from kbtui.knowledge.entries.entry import Front
 from kbtui.knowledge.format.facts import Fact
+from kbtui.knowledge.format.frontmatter import with_more
 from kbtui.memory.edits.entry_updates import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)
@@ -145,3 +146,8 @@ def test_what_a_person_wrote_for_tags_in_a_form_of_their_own_stays() -> None:
 def test_tags_that_are_null_become_a_list() -> None:
     text = "---\ntype: topic\ntags: null\n---\n# A\n"
     assert "\ntags: [db]\n" in grown_entry(text, _fact("topic", "", tags=("db",)), DAY)
+
+
+def test_an_alias_that_differs_in_its_sign_alone_is_another_one() -> None:
+    values = {"aliases": ["C"]}
+    assert with_more(values, "aliases", ["C#", "c"]) == {"aliases": ["C", "C#"]}

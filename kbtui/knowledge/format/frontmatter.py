@@ -211,7 +211,7 @@ def with_more(values: Mapping[str, Any], key: str, more: Iterable[str]) -> dict[
 
 
 def _folded_item(item: str) -> str:
-    return item.strip("#[]").casefold()
+    return item.strip("[]").lstrip("#").casefold()  # C# is no C
 
 
 def _as_items(value: Any, key: str) -> list[Any]:

@@ -211,9 +211,9 @@ class UserSentences:
 
         def adds(at: int) -> bool:
             sentence = self._rows[at][0]
-            is_new = len(sentence.text) <= _MAX_LENGTH and at not in found and rest & sentence.stems
-            covers = _covers_enough(rest, sentence, found) or (found and claim.covers(sentence))
-            return bool(is_new and covers)
+            if len(sentence.text) > _MAX_LENGTH or at in found or rest.isdisjoint(sentence.stems):
+                return False
+            return bool(_covers_enough(rest, sentence, found) or (found and claim.covers(sentence)))
 
         def nearness(at: int) -> tuple[int, int, int]:
             stems = self._rows[at][0].stems

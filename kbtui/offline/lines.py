@@ -84,6 +84,13 @@ _SENTENCE_END = re.compile(
     r"(?<!\b[^\W\d_])[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n>]+(?![a-z\u00e0-\u00ff])"
     r"|[!?\u2026][ \t\n>]+|(?<=[\u3002\uff01\uff1f])"
 )
+# The dot of a single letter, as in ``z. b.``, ends no sentence.
+_SMALL_START = re.compile(r"(?<!\b[^\W\d_])\.[\"'\u201d\u2019)\]*_]*[ \t]+(?=[a-z\u00e0-\u00ff])")
+_ABBREVIATION = re.compile(
+    r"\b(?:approx|bzw|ca|dept|dr|etc|evtl|excl|exkl|fig|ggf|incl|inkl|min|mrs?|ms|prof|resp|sog|sra?"
+    r"|st|tel|usw|vgl|vol|vs|[a-z]\.[a-z])\Z",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -221,20 +228,36 @@ def _on_one_line(raw: str) -> str:
     return clean_line(_CONTINUATION.sub(" ", raw))
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of a message's sentences, stripped; each line starts a new one."""
+def sentence_spans(text: str, *, edited: bool = False) -> list[tuple[int, int]]:
+    """Return the spans of a message's sentences, stripped; each line starts a new one.
+
+    Many people type messages without capitals, so a small letter may start a sentence there; in an
+    `edited` text it doesn't.
+    """
     found = []
     for line in re.finditer(r"[^\n]+", text):
-        for start, stop in _sentence_spans(text, *line.span()):
-            if sentence := text[start:stop].strip():
-                begin = text.index(sentence, start)
-                found.append((begin, begin + len(sentence)))
+        for span in _sentence_spans(text, *line.span()):
+            for start, stop in [span] if edited else _typed_spans(text, *span):
+                if sentence := text[start:stop].strip():
+                    begin = text.index(sentence, start)
+                    found.append((begin, begin + len(sentence)))
     return found
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a message."""
-    return [text[start:stop] for start, stop in sentence_spans(text)]
+def _typed_spans(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of what a sentence consists of if some start with a small letter."""
+    for match in _SMALL_START.finditer(text, start, stop):
+        begun = text[max(start, match.start() - _LOOKBEHIND) : match.start()]
+        rest = text[match.end() : min(stop, match.end() + _LOOKAHEAD)]
+        if not (_ABBREVIATION.search(begun) or _is_numbered(begun, rest)):
+            yield start, match.end()
+            start = match.end()
+    yield start, stop
+
+
+def sentences(text: str, *, edited: bool = False) -> list[str]:
+    """Return the sentences of a message, or of an `edited` text; see `sentence_spans`."""
+    return [text[start:stop] for start, stop in sentence_spans(text, edited=edited)]
 
 
 def without_struck(text: str) -> str:

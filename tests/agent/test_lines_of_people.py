@@ -174,6 +174,13 @@ def test_what_the_person_asks_for_is_written_at_once(kb: KnowledgeBase, said: st
     assert "It is silent." in texts(kb)[BOILER]
 
 
+@pytest.mark.parametrize("said", ["i like the boiler note. rename the van to bus."])
+def test_what_is_only_named_beside_another_request_waits(kb: KnowledgeBase, said: str) -> None:
+    done = live(kb, said)(*CHANGES[0])
+    assert done.proposal, done.output
+    assert texts(kb)[BOILER] == OWN[BOILER]
+
+
 @pytest.mark.parametrize("face", ["nothing of it", "MCP"])
 def test_where_every_change_is_reviewed_additions_wait_too(kb: KnowledgeBase, face: str) -> None:
     memory = kb.settings.memory.model_copy(update={"review": "ask"})

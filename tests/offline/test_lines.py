@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kbtui.offline.language import language_of
 from kbtui.offline.lines import lines_of, sentences
 
@@ -123,3 +125,18 @@ def test_a_line_of_nothing_but_dates_costs_by_its_length() -> None:
     finally:
         sys.setprofile(None)
     assert seen < 50 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("i live in oslo. my sister lives in bergen.", 2),
+        ("I met Ada. rename bob to rob.", 2),
+        ("it costs approx. ten euros incl. tax. ok", 2),
+        ("siehe z. b. die liste.", 1),
+        ("wir kommen am 3. tag der messe.", 1),
+    ],
+)
+def test_a_message_typed_without_capitals_is_read_as_sentences(message: str, parts: int) -> None:
+    assert len(sentences(message)) == parts
+    assert sentences("It costs 20 Eur. per month.", edited=True) == ["It costs 20 Eur. per month."]

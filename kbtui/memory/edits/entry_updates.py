@@ -492,7 +492,7 @@ def find_statement(wanted: str, known: Sequence[str]) -> str | None:
 
 def sentence_of(line: str, wanted: str) -> str:
     """Return the sentence of a line that a statement refers to, or the whole line."""
-    parts = sentences(line)
+    parts = sentences(line, edited=True)
     return (find_statement(wanted, parts) if len(parts) > 1 else None) or line
 
 

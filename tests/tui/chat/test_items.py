@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from kbtui.agent.events import Citation, TurnChange
+from kbtui.models.port import ToolCall
 from kbtui.presentation.notes import INTO, Names
+from kbtui.sessions.store import SessionMessage
 from kbtui.tui.chat.conversation.cards import (
     ReasoningItem,
     ToolItem,
@@ -15,6 +19,7 @@ from kbtui.tui.chat.conversation.cards import (
     note_about,
     parsed_arguments,
 )
+from kbtui.tui.chat.conversation.conversation import replay
 from kbtui.tui.chat.conversation.flow_view import Flow
 from kbtui.tui.chat.conversation.items import (
     AnswerItem,
@@ -202,3 +207,10 @@ def test_of_a_streaming_answer_only_the_lines_that_changed_are_drawn_again() -> 
     first = flow.lay_out(1, 40)
     assert flow.lines[first].text != before[first].text
     assert first == len(before) - 1
+
+
+def test_calls_to_which_a_server_gave_one_id_are_shown_each() -> None:
+    calls = (ToolCall("call_0", "search", "{}"), ToolCall("call_0", "read_entry", "{}"))
+    now = datetime.now(UTC)
+    shown = replay([SessionMessage(1, now, "assistant", "", tool_calls=calls)])
+    assert [each.tool for each in shown if isinstance(each, ToolItem)] == ["search", "read_entry"]

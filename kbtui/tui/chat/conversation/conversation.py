@@ -387,9 +387,9 @@ def replay(
         elif message.role == "assistant":
             items += _answer_items(message, turn, known)
             items += [before[message.id]] if message.id in before else []
-            calls = {call.id: _tool_item(call, turn, known) for call in message.tool_calls}
-            tools |= calls
-            items += calls.values()
+            for call in message.tool_calls:  # some servers give all of them one id
+                tools[call.id] = _tool_item(call, turn, known)
+                items.append(tools[call.id])
         elif message.role == "tool":
             _finish_tool(tools.get(message.tool_call_id or ""), message)
     return items

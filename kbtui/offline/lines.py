@@ -76,7 +76,7 @@ _NO_STATEMENT = re.compile(
 # An empty field of a template, unless a list follows.
 _TEMPLATE_FIELD = re.compile(r"[\w -]{1,30}::?$")
 _LOOKAHEAD = 40
-_LOOKBEHIND = 200  # a line of nothing but dates is one long sentence
+_LOOKBEHIND = 200  # bounds the cost of a line with only dates, which is one long sentence
 _LISTS = ("bullet_list_open", "ordered_list_open")
 # A sentence continues after ``Dr.``, ``St.`` and ``z. B.``; ``Ada.`` and ``Oslo.`` end one.
 _SENTENCE_END = re.compile(
@@ -85,7 +85,9 @@ _SENTENCE_END = re.compile(
     r"|[!?\u2026][ \t\n>]+|(?<=[\u3002\uff01\uff1f])"
 )
 # The dot of a single letter, as in ``z. b.``, ends no sentence.
-_SMALL_START = re.compile(r"(?<!\b[^\W\d_])\.[\"'\u201d\u2019)\]*_]*[ \t]+(?=[a-z\u00e0-\u00ff])")
+_LOWERCASE_START = re.compile(
+    r"(?<!\b[^\W\d_])\.[\"'\u201d\u2019)\]*_]*[ \t]+(?=[a-z\u00e0-\u00ff])"
+)
 _ABBREVIATION = re.compile(
     r"\b(?:approx|bzw|ca|dept|dr|etc|evtl|excl|exkl|fig|ggf|incl|inkl|min|mrs?|ms|prof|resp|sog|sra?"
     r"|st|tel|usw|vgl|vol|vs|[a-z]\.[a-z])\Z",
@@ -245,8 +247,8 @@ def sentence_spans(text: str, *, edited: bool = False) -> list[tuple[int, int]]:
 
 
 def _typed_spans(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans of what a sentence consists of if some start with a small letter."""
-    for match in _SMALL_START.finditer(text, start, stop):
+    """Split a span at sentence ends that are followed by a lowercase letter."""
+    for match in _LOWERCASE_START.finditer(text, start, stop):
         begun = text[max(start, match.start() - _LOOKBEHIND) : match.start()]
         rest = text[match.end() : min(stop, match.end() + _LOOKAHEAD)]
         if not (_ABBREVIATION.search(begun) or _is_numbered(begun, rest)):

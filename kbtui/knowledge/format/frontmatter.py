@@ -200,7 +200,7 @@ def with_more(values: Mapping[str, Any], key: str, more: Iterable[str]) -> dict[
     """Return the key change that adds missing items to ``tags``, ``aliases`` or ``related``."""
     place, held = items(values, key)
     if not isinstance(values.get(place), str | list | None):
-        return {}  # a form of the user's own, which isn't ours to replace
+        return {}  # the user's own format must not be replaced
     known = {_folded_item(word) for word in words(held)}
     fresh = [
         each

@@ -22,7 +22,7 @@ from typing import Any
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import besides, normalise, restated
+from kbtui.knowledge.format.facts import changed_statements, normalise, without_facts
 from kbtui.memory.records.archive_lines import is_record
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
@@ -164,8 +164,10 @@ class Tombstones:
             return False
         removed, added = _changed_facts(change)
         sources = self._sources(change.origin.undoes)
-        self.bury(change, _with_untimed(besides(removed, added).values()), sources, undone=True)
-        self.lift(change, _with_untimed(besides(added, removed).values()))
+        self.bury(
+            change, _with_untimed(without_facts(removed, added).values()), sources, undone=True
+        )
+        self.lift(change, _with_untimed(without_facts(added, removed).values()))
         again = chain(*map(self.buried_by, change.origin.undoes.split()))
         gone = self._digests(removed.values())
         self._append(change, (e.digest for e in again if e.digest not in gone), lifted=True)
@@ -412,7 +414,7 @@ def _changed_facts(change: Change) -> tuple[dict[str, str], dict[str, str]]:
     for path, data in list(change.edits.items()):
         if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
             before = change.before(path)
-            gone, come = restated(files.text_of(before), files.text_of(data))
+            gone, come = changed_statements(files.text_of(before), files.text_of(data))
             removed |= gone
             added |= come
     return removed, added

@@ -16,7 +16,15 @@ from datetime import datetime, timedelta
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.door import Door, redact_change
-from kbtui.history.objects.commit import Actor, Commit, Edits, Origin, PathChange, read_commit
+from kbtui.history.objects.commit import (
+    REJECTED,
+    Actor,
+    Commit,
+    Edits,
+    Origin,
+    PathChange,
+    read_commit,
+)
 from kbtui.history.objects.repository import Repository
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, Proposing, plan_file
 from kbtui.history.queries.log import CommitLog
@@ -189,7 +197,7 @@ class Proposals:
         with self._door.entered():
             plan = self.preview(id)
             chosen = plan.chosen(places)
-            reason = plan.commit_reason("Rejected", chosen)
+            reason = plan.commit_reason(REJECTED, chosen)
             change = Change(self._layout, actor, reason, plan.proposal.origin)
             companion(change, plan, chosen)
             self._door.apply(change)

@@ -24,6 +24,7 @@ from kbtui.history.merging.undo_merge import (
     split_front,
 )
 from kbtui.history.objects.commit import (
+    REJECTED,
     RESTORED,
     SHIPPED,
     Actor,
@@ -410,7 +411,9 @@ class Undo:
 
 
 def _is_undoable(commit: Commit, change: PathChange) -> bool:
-    forgot = commit.actor is Actor.YOU and change.path == _TOMBSTONES
+    # A rejection buries facts as well, but undoing that wouldn't bring the proposal back.
+    buried = commit.actor is Actor.YOU and not commit.body.startswith(REJECTED)
+    forgot = buried and change.path == _TOMBSTONES
     return forgot or not is_derived(change.path)
 
 

@@ -311,3 +311,10 @@ def test_a_text_never_takes_the_place_of_a_deletion(inbox: Inbox) -> None:
     with pytest.raises(ConflictError, match="is to go"):
         inbox.add_to_turn("edit", {MEMORY: NEW}, origin)
     assert inbox.list() == [first]
+
+
+def test_what_was_rejected_is_no_change_to_take_back(inbox: Inbox, history: History) -> None:
+    begun = next(iter(history.log()))
+    inbox.reject(inbox.add(Actor.AGENT, "why", {MEMORY: NEW}).id)
+    assert next(iter(history.log())).id != begun.id, "its facts are buried"
+    assert history.last_change().id == begun.id

@@ -29,6 +29,8 @@ _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 RESTORED = "Restored from "
 """The prefix of the reason of every restore."""
+REJECTED = "Rejected"
+"""The prefix of the reason of every rejection of a proposal."""
 SHIPPED = "The how-to documents that come with kbtui."
 """The reason of the change that puts kbtui's own documents into a workspace."""
 OUTSIDE = "Edited outside kbtui."

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*(?:(?<=[ \t])#+)?\s*")  # not C#
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -32,8 +32,10 @@ def fenced(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Yield each line, and whether it belongs to a fenced block (fences included)."""
     fence = ""
     for line in lines:
-        mark = _FENCE.match(line)
-        is_mark = mark is not None and fence in ("", mark[1])
-        yield line, is_mark or bool(fence)
-        if mark and is_mark:
-            fence = "" if fence else mark[1]
+        match = _FENCE.match(line)
+        run, info = match.groups() if match else ("", "")
+        yield line, bool(fence or run)
+        if not fence:
+            fence = run
+        elif run.startswith(fence) and not info.strip():  # of the same sign, and as long
+            fence = ""

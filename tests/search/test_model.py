@@ -293,7 +293,7 @@ def test_a_run_that_fails_is_a_models_error(folder: Path, monkeypatch: pytest.Mo
     with pytest.raises(ModelError, match="out of memory"):
         embedder.query("a")
     with pytest.raises(UnreadableError, match="out of memory"):
-        embedder._check()
+        embedder._check_probe()
 
 
 def test_half_a_character_can_be_asked_for(folder: Path) -> None:

@@ -87,9 +87,9 @@ async def _app(workspace: Path) -> AsyncIterator[tuple[Any, Any, _Heart]]:
 _AT_WORK = ("opening", "syncing", "preparing", "embedding")
 
 
-async def _screens(workspace: Path, names: list[str]) -> dict[str, tuple[float, _Held]]:
-    """For each screen the milliseconds until all of it is there, and how the loop was held up."""
-    found: dict[str, tuple[float, _Held]] = {}
+async def _screens(workspace: Path, names: list[str]) -> dict[str, tuple[float, _Held, _Held]]:
+    """Return the ms until each screen is complete, and the stalls while it opens and closes."""
+    found: dict[str, tuple[float, _Held, _Held]] = {}
     for name in names:
         async with _app(workspace) as (app, pilot, heart):
             for _ in range(2):
@@ -101,8 +101,9 @@ async def _screens(workspace: Path, names: list[str]) -> dict[str, tuple[float, 
                 started = time.perf_counter()
                 await pilot.press(last)
                 await at_rest.rest(app)
-                found[name] = 1000 * (time.perf_counter() - started), heart.held()
+                there, opening = 1000 * (time.perf_counter() - started), heart.held()
                 await _back(app, pilot)
+                found[name] = there, opening, heart.held()
     return found
 
 
@@ -190,11 +191,11 @@ def run(argv: list[str]) -> dict[str, Any]:
             found = asyncio.run(_screens(home / "notes", names))
             table = Table(
                 f"screens, {chosen.entries:,} entries (ms)",
-                ["screen", "all there", "loop held up", "by itself", "bar"],
+                ["screen", "all there", "loop held up", "by itself", "on the way back", "bar"],
             )
-            for name, (there, held) in found.items():
-                table.row(name, there, held.wall, held.own, STALL_BAR_MS)
-                figures[name] = {"there_ms": there, **vars(held)}
+            for name, (there, held, back) in found.items():
+                table.row(name, there, held.wall, held.own, back.wall, STALL_BAR_MS)
+                figures[name] = {"there_ms": there, **vars(held), "back": back.wall}
             tables.append(table)
         if chosen.links:
             kbtui(["init", str(home / "hub")])

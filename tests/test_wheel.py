@@ -1,28 +1,55 @@
-"""The wheel holds what the program needs and nothing that it doesn't."""
+"""The wheel holds what the program needs, the source archive what a contributor needs; no more."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+MAY_STAND_AT_THE_TOP = {
+    *("kbtui", "tests", "themes", ".ci"),
+    *("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore"),
+}
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    out = tmp_path_factory.mktemp("wheel")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive, and the wheel from that."""
+    out = tmp_path_factory.mktemp("built")
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT],
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT],
         check=True,
         capture_output=True,
     )
-    (wheel,) = out.glob("*.whl")
+    return out
+
+
+@pytest.fixture(scope="module")
+def names(built: Path) -> set[str]:
+    (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
+
+
+def test_the_top_level_of_the_repository_holds_only_what_may_stand_there() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not in a git checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert {name.partition("/")[0] for name in listed.split("\0") if name} == MAY_STAND_AT_THE_TOP
+
+
+def test_the_top_level_of_the_source_archive_holds_only_what_may_stand_there(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        inside = [name.partition("/")[2] for name in archive.getnames()]
+    assert {name.partition("/")[0] for name in inside} == MAY_STAND_AT_THE_TOP | {"PKG-INFO"}
 
 
 def test_the_themes_ship(names: set[str]) -> None:

@@ -58,7 +58,7 @@ def main() -> None:
     # markitdown would detect the file type with a neural network, but it is known here.
     sys.modules["magika"] = types.ModuleType("magika")
     # Saves half a second of importing libraries that markitdown doesn't need for these formats.
-    sys.modules.update(dict.fromkeys(("pandas", "pdfminer", "pdfplumber")))  # type: ignore[arg-type]
+    sys.modules.update(dict.fromkeys(("pandas", "pdfminer")))  # type: ignore[arg-type]
     for line in sys.stdin.buffer:
         task = json.loads(line)
         answers.write(json.dumps(_answer(task["path"], task["kind"])).encode() + b"\n")

@@ -533,7 +533,7 @@ def _metadata(name: str) -> Mapping[str, Any]:
         return {}
     try:
         return dict(_engine.get_model_info(name))
-    except Exception as error:  # noqa: BLE001 - litellm raises plain Exception for an unknown model
+    except Exception as error:  # noqa: BLE001 - for an unknown model litellm has a class of its own
         log.debug("litellm doesn't know %s: %s", name, type(error).__name__)
         return {}
 

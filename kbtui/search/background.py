@@ -305,7 +305,6 @@ class Watcher:
     def _watch(self, stop: threading.Event, folders: set[Path]) -> None:
         import watchfiles
 
-        logging.getLogger("watchfiles").setLevel(logging.WARNING)
         try:
             for changes in watchfiles.watch(
                 *folders,

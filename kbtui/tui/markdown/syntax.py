@@ -157,8 +157,6 @@ def _parser(*, whole: bool) -> MarkdownIt:
     parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
     parser.inline.ruler.before("wikilink", "tag", _tag)
     parser.inline.ruler.before("wikilink", "mark", _highlight)
-    parser.inline.add_terminator_char("#")
-    parser.inline.add_terminator_char("=")
     if not whole:
         # HTML blocks then parse as paragraphs, whose tags are left out.
         parser.block.ruler.before(

@@ -71,7 +71,7 @@ class Looks(_WidgetBase):
             return super().get_visual_style(*component_classes, partial=partial)
         style = Style.parse(looks[name])
         if style.foreground is not None and style.foreground.auto:
-            # Textual's own themes mute text by `auto 60%`; `Style.parse` loses the percentage.
+            # Textual's own themes mute text by `$text-muted`, whose percentage `Style.parse` loses.
             ground = self.visual_style.background or Color(0, 0, 0)
             style = replace(style, foreground=ground.get_contrast_text(_MUTED_ALPHA))
         return style if partial else self.visual_style + style
@@ -100,7 +100,7 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
 
 
 def resolve_styles(widget: Widget, content: Content) -> Content:
-    """Resolve a text's styles against `widget`, for border titles, which don't resolve any."""
+    """Resolve a text's styles against `widget`, for border titles, which know no `Looks`."""
     parse = style_parser(widget)
     spans = [Span(start, end, parse(style)) for start, end, style in content.spans]
     return Content(content.plain, spans, strip_control_codes=False)

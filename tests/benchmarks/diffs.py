@@ -44,6 +44,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = argparse.ArgumentParser(prog="diffs")
     options.add_argument("--lines", type=int, default=5_000, help="that one change rewrote")
     options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--way", action="append", choices=_WAYS)
     chosen = options.parse_args(argv)
     table = Table(
         f"a difference of {chosen.lines:,} changed lines (ms)",
@@ -52,7 +53,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     figures: dict[str, Any] = {"versions": versions("textual"), "lines": chosen.lines}
     with tempfile.TemporaryDirectory(prefix="kbtui-diffs-") as folder:
         env = _stage(Path(folder), chosen.lines)
-        for way, size in _WAYS.items():
+        for way in chosen.way or _WAYS:
+            size = _WAYS[way]
             runs = [_measure(Path(folder), env, size) for _ in range(chosen.rounds)]
             for what in ("small", "long"):
                 found = [each[what] for each in runs]

@@ -1,6 +1,6 @@
 """Ground: what a model makes up and isn't written, what is said in other words and is.
 
-    python -m tests.benchmarks ground [--observations FILE] [--conversations 26,30]
+    python -m tests.benchmarks ground [--observations FILE] [--conversations 26,30] [--most 1]
 
 Planted inventions (``inventions.json``) go through the real Consolidator, or through Dream, with a
 model that is told what to answer; one counts as written if it stands in MEMORY.md, an entry or the
@@ -10,7 +10,7 @@ a model that makes a fact of each; what counts is lines in MEMORY.md and entries
 True paraphrases are LoCoMo's observations, in the file ``locomo10.json`` of its authors (or of its
 form, with ``sample_id`` and ``observation`` alone) in the folder ``locomo`` of the data, which
 doesn't come with them; each against the session that it was made from, and against every other
-session of the same two people. The share of words in
+session of the same two people. ``--most`` is how many of a kind are planted, and said. The share of words in
 `kbtui.memory.edits.grounding` and the beginners in the language's file were fitted on conv-26 and
 conv-30.
 """
@@ -48,13 +48,16 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="ground")
     parser.add_argument("--observations", type=Path, default=DATA / "locomo" / "locomo10.json")
     parser.add_argument("--conversations", default="26,30")
+    parser.add_argument("--most", type=int, default=1_000)
     options = parser.parse_args(argv)
     os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as folder:
-        planted = asyncio.run(_planted(Path(folder)))
+        planted = asyncio.run(_planted(Path(folder), options.most))
         lasting = {
             f"{name}, {'with' if graded else 'without'} importance": asyncio.run(
-                _lasting(Path(folder) / f"{name}-{graded}", name, graded=graded)
+                _lasting(
+                    Path(folder) / f"{name}-{graded}", _lines(name, options.most), graded=graded
+                )
             )
             for name in ("ordinary", "requests")
             for graded in (True, False)
@@ -86,10 +89,12 @@ def run(argv: list[str]) -> dict[str, Any]:
 # Inventions ----------------------------------------------------------------------------------
 
 
-async def _planted(root: Path) -> list[dict[str, Any]]:
+async def _planted(root: Path, most: int) -> list[dict[str, Any]]:
     cases = json.loads((_HERE / "inventions.json").read_text("utf-8"))
+    kinds = dict.fromkeys(case["kind"] for case in cases)
+    chosen = [each for kind in kinds for each in [c for c in cases if c["kind"] == kind][:most]]
     done = []
-    for number, case in enumerate(cases):
+    for number, case in enumerate(chosen):
         with ScriptedServer() as server:
             plant = _in_dream if case["kind"] == "dream" else _in_conversation
             room = await plant(root / f"case-{number}", server, case)
@@ -150,9 +155,12 @@ def _notes(room: Room) -> Iterator[str]:
 # Ordinary messages ---------------------------------------------------------------------------
 
 
-async def _lasting(root: Path, name: str, *, graded: bool) -> int:
+def _lines(name: str, most: int) -> list[str]:
+    return (_HERE / f"{name}.txt").read_text("utf-8").splitlines()[:most]
+
+
+async def _lasting(root: Path, lines: list[str], *, graded: bool) -> int:
     """The lines that messages leave in MEMORY.md and entries beside a model that keeps them all."""
-    lines = (_HERE / f"{name}.txt").read_text("utf-8").splitlines()
 
     def answer(request: Request) -> Reply:
         said = _SAID.findall(str(request.messages[-1]["content"]))

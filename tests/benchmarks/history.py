@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from tests.benchmarks.material import make_vault
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from kbtui.history.history import History
     from kbtui.knowledge_base import KnowledgeBase
@@ -41,23 +40,17 @@ def run(argv: list[str]) -> dict[str, Any]:
     options.add_argument("--commits", type=int, default=400, help="commits that the log has")
     options.add_argument("--versions", type=int, default=300, help="of the entry that is blamed")
     chosen = options.parse_args(argv)
-    with tempfile.TemporaryDirectory() as folder, _own_home(Path(folder)):
+    with tempfile.TemporaryDirectory() as folder:
+        _settle_in(Path(folder))
         return _measure(Path(folder), chosen)
 
 
-@contextmanager
-def _own_home(folder: Path) -> Iterator[None]:
+def _settle_in(folder: Path) -> None:
     """Keep the user's settings, caches and git configuration out of it."""
-    before = dict(os.environ)
     names = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
     os.environ.update({name: str(folder / "home") for name in names})
     os.environ["KBTUI_MODEL"] = "offline"
     os.environ.pop("KBTUI_WORKSPACE", None)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _measure(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:

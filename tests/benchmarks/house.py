@@ -1,9 +1,8 @@
 """House: how big and how tangled the package is, by its syntax alone.
 
-    python -m tests.benchmarks house [--list NAME] [--turn]
+    python -m tests.benchmarks house [--list NAME]
 
-``--list`` names what a row counts: ``paths``, ``classes``, ``faces`` or ``private``. ``--turn`` counts an offline
-turn as well.
+``--list`` names what a row counts: ``paths``, ``classes``, ``faces`` or ``private``.
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     """Count."""
     parser = argparse.ArgumentParser(prog="house")
     parser.add_argument("--list", choices=("paths", "classes", "faces", "private"))
-    parser.add_argument("--turn", action="store_true")
     options = parser.parse_args(argv)
     house = measure()
     shared = {name: files for name, files in house.classes.items() if len(files) > 1}
@@ -73,13 +71,6 @@ def run(argv: list[str]) -> dict[str, Any]:
         "files that ask what is private by hand": len(house.private),
         "lines that do": sum(house.private.values()),
     }
-    if options.turn:
-        from tests.benchmarks import turn
-
-        counted = turn.run([])["figures"]
-        figures |= {
-            f"a kept message: {each}": counted[each] for each in ("files", "calls", "switches")
-        }
     table = Table("the house", ["what", "count"])
     for name, count in figures.items():
         table.row(name, count)

@@ -1,12 +1,13 @@
 """Keep: weeks of messages through offline turns in one process, judged by the measuring data's tool.
 
-    python -m tests.benchmarks keep [SET.jsonl] [--weeks d1,d2] [--show]
-    python -m tests.benchmarks keep --diary conv-30 [--show]
+    python -m tests.benchmarks keep [SET.jsonl] [--weeks d1,d2] [--most 5] [--words] [--show]
+    python -m tests.benchmarks keep --diary conv-30 [--most 5] [--words] [--show]
 
 The judge stands beside the measuring data (``tools/keep_eval.py``); a set without a path is the
 development set. ``--show`` prints each judgement that failed. ``--diary`` takes what the first
 speaker of a conversation says as their journal, and asks what it can answer, and what it can't;
-``--show`` prints every question with the lines shown. The thresholds of `kbtui.offline.answer` were
+``--show`` prints every question with the lines shown. ``--words`` leaves the embedding model out,
+``--most`` limits the messages of a week and the questions. The thresholds of `kbtui.offline.answer` were
 fitted on the weeks d1, d3, d5, d7 and o1, on conv-26 and conv-41; the others are for judging.
 """
 
@@ -43,15 +44,19 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--weeks", default="")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--diary", default="")
+    parser.add_argument("--most", type=int, default=1_000)
+    parser.add_argument("--words", action="store_true")
     options = parser.parse_args(argv)
+    os.environ["KBTUI_SEARCH__SEMANTIC"] = "false" if options.words else "true"
     if options.diary:
-        return _diary(options.diary, show=options.show)
+        return _diary(options.diary, options.most, show=options.show)
     judging = _judging()
     weeks: dict[str, list[dict[str, Any]]] = {}
     for line in needed(Path(options.set)).read_text("utf-8").splitlines():
         message = json.loads(line)
         if not options.weeks or message["week"].startswith(tuple(options.weeks.split(","))):
             weeks.setdefault(message["week"], []).append(message)
+    weeks = {name: messages[: options.most] for name, messages in weeks.items()}
     judge = judging.Judge()
     seen, expanded = {}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -69,11 +74,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     return {"figures": {**figures, "versions": versions()}}
 
 
-def _diary(conversation: str, *, show: bool) -> dict[str, Any]:
+def _diary(conversation: str, most: int, *, show: bool) -> dict[str, Any]:
     """One speaker's turns of a conversation as a journal, and questions about them."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(KBTUI_MODEL="offline", HOME=folder, HF_HUB_OFFLINE="1")
-        asked = asyncio.run(_asked_of_diary(Path(folder) / "ws", conversation))
+        asked = asyncio.run(_asked_of_diary(Path(folder) / "ws", conversation, most))
     known = [each for each in asked if each["answers"]]
     others = [each for each in asked if not each["answers"]]
     if show:
@@ -105,7 +110,7 @@ def _is_recalled(asked: dict[str, Any]) -> bool:
     return any(line in answer for line in asked["recalled"] for answer in asked["answers"])
 
 
-async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]:
+async def _asked_of_diary(root: Path, conversation: str, most: int) -> list[dict[str, Any]]:
     from kbtui.agent.agent import Agent
     from kbtui.agent.quoting import Quoting
     from kbtui.agent.tools.base import new_turn_id
@@ -124,7 +129,8 @@ async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]
         agent: Agent = kb.agent
         context = agent.tool_context(session, message, "", message.turn or "", kb.models.chat())
         asked = []
-        for question, answers in [*_own(conversation, said), *_others(conversation, speaker)]:
+        own, others = _own(conversation, said), _others(conversation, speaker)
+        for question, answers in [*islice(own, most), *islice(others, most)]:
             found = Quoting(context).answer(question)
             right = [any(line.text in said[each] for each in answers) for line in found.lines]
             texts = [line.text for line in found.lines]

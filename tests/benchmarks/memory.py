@@ -12,15 +12,13 @@ import argparse
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.material import DATA, needed
+from tests.benchmarks.material import DATA, make_vault, needed
 from tests.benchmarks.report import Table, versions
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 ANSWERED = {1, 4}
 TOP = 10
-SIZES = (100, 1_000, 10_000)
 SURVIVAL_BAR, SIZE_BAR, DROPPED_BAR, FLAT_BAR = 0.8, 0.4, 0.05, 0.05
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -61,40 +58,27 @@ class Made:
     questions: int = 0
 
 
-@dataclass(frozen=True)
-class Options:
-    """What was asked for on the command line."""
-
-    data: Path
-    dialogues: list[str] = field(default_factory=list)
-    prompts: bool = True
-
-
 def run(argv: list[str]) -> dict[str, Any]:
     """Feed, recount, search; see the module."""
-    options = _options(argv)
+    parser = argparse.ArgumentParser(prog="memory")
+    parser.add_argument("--dialogue", action="append", default=[], help="only this one")
+    parser.add_argument("--most", type=int, default=100_000, help="turns of a dialogue")
+    parser.add_argument("--prompts", default="100,1000,10000", help="messages and entries; or none")
+    options = parser.parse_args(argv)
     made = []
-    with (options.data / "dialogues/long_sessions.jsonl").open(encoding="utf-8") as lines:
+    with needed(DATA / "dialogues/long_sessions.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             dialogue = json.loads(line)
-            if not options.dialogues or dialogue["id"] in options.dialogues:
-                made.append(_measure(dialogue, options.data))
+            if not options.dialogue or dialogue["id"] in options.dialogue:
+                dialogue["turns"] = dialogue["turns"][: options.most]
+                made.append(_measure(dialogue))
     figures = _totals(made)
     tables = [_survival_table(made), _totals_table(figures)]
-    if options.prompts:
-        prompts = _prompt_sizes(options.data)
+    if sizes := [int(count) for count in options.prompts.split(",") if count]:
+        prompts = {str(count): _prompt_tokens(count) for count in sizes}
         figures["prompt_tokens"] = prompts
         tables.append(_prompt_table(prompts))
     return {"tables": tables, "figures": {"versions": versions("whoosh-reloaded"), **figures}}
-
-
-def _options(argv: list[str]) -> Options:
-    parser = argparse.ArgumentParser(prog="memory")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--dialogue", action="append", default=[], help="only this one")
-    parser.add_argument("--no-prompts", action="store_true", help="leave out the prompts' sizes")
-    chosen = parser.parse_args(argv)
-    return Options(needed(chosen.data), chosen.dialogue, not chosen.no_prompts)
 
 
 def _open(folder: Path) -> KnowledgeBase:
@@ -107,7 +91,7 @@ def _open(folder: Path) -> KnowledgeBase:
 # Dialogues -----------------------------------------------------------------------------------
 
 
-def _measure(dialogue: dict[str, Any], data: Path) -> Made:
+def _measure(dialogue: dict[str, Any]) -> Made:
     made = Made(dialogue["id"], messages=len(dialogue["turns"]))
     with tempfile.TemporaryDirectory() as folder, _open(Path(folder) / "notes") as kb:
         session = kb.sessions.create("bench", title=dialogue["id"])
@@ -123,7 +107,7 @@ def _measure(dialogue: dict[str, Any], data: Path) -> Made:
                 break
         made.seconds = time.perf_counter() - begun
         _account(kb, made)
-        _ask(kb, data / "locomo" / made.name, made)
+        _ask(kb, DATA / "locomo" / made.name, made)
     return made
 
 
@@ -207,19 +191,13 @@ def _content_words(text: str) -> frozenset[str]:
 # Prompts -------------------------------------------------------------------------------------
 
 
-def _prompt_sizes(data: Path) -> dict[str, int]:
+def _prompt_tokens(count: int) -> int:
     """Tokens of one turn's prompt with so many messages and entries."""
-    return {str(count): _prompt_tokens(data, count) for count in SIZES}
-
-
-def _prompt_tokens(data: Path, count: int) -> int:
     from kbtui.agent.context import assemble
 
-    maker = data.parent / "tools/make_vault.py"
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
-        argv = [sys.executable, maker, notes / "knowledge", "--entries", str(count), "--data", data]
-        subprocess.run(argv, check=True, capture_output=True)
+        make_vault(notes / "knowledge", count)
         with _open(notes) as kb:
             session = kb.sessions.create("bench")
             log = kb.workspace.sessions / f"{session.id}.jsonl"

@@ -163,6 +163,8 @@ def _halves(found: Mapping[str, Mapping[str, Scores]]) -> Table:
                 asked = [q for q in ways[way] if is_held(q) == held]
                 values.append(statistics.fmean(ways[way][q]["nDCG@10"] for q in asked))
                 gains.append([ways[way][q]["nDCG@10"] - ways["bm25"][q]["nDCG@10"] for q in asked])
+            if min(map(len, gains)) < 2:
+                continue
             tuned, held_back = map(statistics.fmean, gains)
             chance = math.sqrt(sum(statistics.variance(gain) / len(gain) for gain in gains))
             shown = (*values, tuned, held_back, tuned - held_back, chance)

@@ -4,7 +4,8 @@ Each set's own questions have an answer, and so have a few rare words of a passa
 questions of other conversations, of another encyclopedia, a list of personal and general ones
 (`unanswerable.txt`), gibberish, and words drawn at random. Half of the queries fit the weights, the
 other half is reported, and the other way round: false hits are queries without an answer that get
-some, lost is what recall at 10 loses to the threshold, in points. `--fit` prints new weights.
+some, lost is what recall at 10 loses to the threshold, in points. `--fit` prints new weights,
+`--words` leaves the embedding model out, and `--most` takes that many queries of each kind.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import random
 import re
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kbtui.search.query.fusion import Comparison
     from kbtui.search.results import Hit
 
     Floats = NDArray[np.float64]
@@ -86,20 +89,23 @@ class Asked:
         return hashlib.sha256(self.text.lower().encode()).digest()[0] % 2
 
 
-def ask_all(chance: random.Random, names: Iterable[str]) -> Iterator[Asked]:
+def ask_all(chance: random.Random, options: argparse.Namespace) -> Iterator[Asked]:
     """Ask every set all queries."""
-    model = RememberingModel()
-    for name in names:
+    model = None if options.words else RememberingModel()
+    settings = SearchSettings(semantic=not options.words)
+    for name in options.sets:
         for judged in _notebooks() if name == "keep" else [load(name)]:
             with tempfile.TemporaryDirectory(prefix="kbtui-relevance-") as folder:
                 workspace = create_workspace(Path(folder) / "kb")
                 judged.write(workspace.root)
                 index = SearchIndex(
-                    workspace, Scanner(workspace), SearchSettings(), RoleSettings(), model=model
+                    workspace, Scanner(workspace), settings, RoleSettings(), model=model
                 )
-                index.search("x", "all", wait=True)
+                index.search("x", "all", wait=model is not None)
+                asked: Counter[str] = Counter()
                 for kind, text, wanted in _queries(chance, name, judged, index):
-                    if parse(text).text.strip():
+                    if asked[kind] < options.most and parse(text).text.strip():
+                        asked[kind] += 1
                         yield _asked(index, judged, name, kind, text, wanted)
                 index.close()
 
@@ -114,10 +120,12 @@ def _asked(
 ) -> Asked:
     generation = index._generations().serving
     query = parse(text)
-    meaning = index._semantic().compare(query.text, generation.corpus(), generation.store)
+    ways: dict[str, Comparison | None] = {"words": None}
+    if index._settings.semantic:
+        ways["both"] = index._semantic().compare(query.text, generation.corpus(), generation.store)
     scope = index._scopes.folders("all")
     features, recall = {}, {}
-    for way, compared in (("both", meaning), ("words", None)):
+    for way, compared in ways.items():
         evidence = rank(generation.corpus(), query, scope, compared).evidence
         features[way] = evidence.features()
         if kind == "own":
@@ -260,14 +268,17 @@ def run(argv: list[str]) -> dict[str, Any]:
     """Report the shipped weights, or fit new ones and report them on the other half."""
     cli = argparse.ArgumentParser(prog="relevance", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
     cli.add_argument("--fit", action="store_true", help="fit each half and report the other")
+    cli.add_argument("--words", action="store_true", help="leave the embedding model out")
+    cli.add_argument("--most", type=int, default=1_000, help="queries of each kind to a set")
     cli.add_argument("sets", nargs="*", default=list(SETS), help=f"of {', '.join(SETS)}")
     options = cli.parse_args(argv)
-    asked = list(ask_all(random.Random(7), options.sets))
+    asked = list(ask_all(random.Random(7), options))
     kinds = [kind for kind in KINDS if kind not in ANSWERED]
     columns = ["set", "way", "half", "lost", "keywords lost", *kinds, "false"]
     table = Table("Relevance", columns)
     figures: dict[str, Any] = {}
-    for way, shipped in (("both", BY_BOTH), ("words", BY_WORDS)):
+    shipped_weights = {"words": BY_WORDS} if options.words else {"both": BY_BOTH, "words": BY_WORDS}
+    for way, shipped in shipped_weights.items():
         for half in (0, 1):
             known = [each for each in asked if each.half != half]
             weights = fit(known, way) if options.fit else np.array(shipped)

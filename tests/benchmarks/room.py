@@ -1,6 +1,6 @@
 """Room: what a prompt holds, what leaves it when, how much of it stays the same, and what it costs.
 
-    python -m tests.benchmarks room [--turns 40]
+    python -m tests.benchmarks room [--turns 40] [--plain 60]
 
 Plain turns are a question of about 45 tokens and an answer of about 200. The server is scripted:
 it answers at once, and calls ``save_memory`` when it is told to. Tokens are kbtui's own estimate.
@@ -81,8 +81,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     """Measure all of it."""
     parser = argparse.ArgumentParser(prog="room")
     parser.add_argument("--turns", type=int, default=40, help="of the day that is billed")
+    parser.add_argument("--plain", type=int, default=60, help="plain turns at most")
     options = parser.parse_args(argv)
-    results = [_condensings(), _parts(), _day(options.turns)]
+    results = [_condensings(options.plain), _parts(), _day(options.turns)]
     return {
         "tables": [table for table, _ in results],
         "figures": {
@@ -154,13 +155,14 @@ async def _turn(
 # Condensing --------------------------------------------------------------------------------------
 
 
-def _condensings() -> tuple[Table, dict[str, Any]]:
+def _condensings(most: int) -> tuple[Table, dict[str, Any]]:
     table = Table(
         "Plain turns: how often they are condensed, and how much of the window is in use",
         ["window", "turns", "condensed", "in use, mean", "when condensed", "cut by quiet"],
     )
     figures = {}
-    for window, turns in _WINDOWS:
+    for window, usual in _WINDOWS:
+        turns = min(usual, most)
         with tempfile.TemporaryDirectory() as folder:
             row = asyncio.run(_converse(Path(folder) / "notes", window, turns))
         table.row(window, turns, *row)

@@ -169,7 +169,7 @@ def measure_build(bench: Bench, table: Table) -> dict[str, float]:
     return {"chunks": chunks, "chunks_per_s": chunks / seconds, "idle_sync_ms": again.median}
 
 
-def measure_opening(bench: Bench, table: Table, times: int = 5) -> dict[str, float]:
+def measure_opening(bench: Bench, table: Table, times: int) -> dict[str, float]:
     runs = []
     for _ in range(times):
         done = subprocess.run(
@@ -193,7 +193,9 @@ def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
     peer = sqlite3.connect(":memory:")
     peer.execute("CREATE VIRTUAL TABLE t USING fts5(title, body, tokenize='porter unicode61')")
     rows = generation.store.rows(numbers)
-    peer.executemany("INSERT INTO t VALUES (?, ?)", [(r.title, r.text) for r in rows.values()])
+    peer.executemany(
+        "INSERT INTO t VALUES (?, ?)", [(r.file.title, r.chunk.text) for r in rows.values()]
+    )
     sql = f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT {TOP}"
     figures: dict[str, float] = {}
     queries = bench.queries(count)
@@ -349,7 +351,7 @@ def measure_size(entries: int, asked: argparse.Namespace) -> tuple[Table, dict[s
         bench = Bench(Path(folder) / "kb", entries, asked.seed)
         try:
             figures |= measure_build(bench, table)
-            figures |= measure_opening(bench, table)
+            figures |= measure_opening(bench, table, asked.starts)
             figures |= measure_words(bench, table, asked.queries)
             figures |= measure_grep(bench, table)
             figures |= measure_hybrid(bench, table, asked.queries)
@@ -377,6 +379,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     cli = argparse.ArgumentParser(prog="search", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
     cli.add_argument("--sizes", default="10000", help="entries, e.g. 1000,10000,50000")
     cli.add_argument("--queries", type=int, default=200)
+    cli.add_argument("--starts", type=int, default=5, help="of a new process")
     cli.add_argument("--seed", type=int, default=1)
     cli.add_argument("--model", action="store_true", help="time the embedding model by itself")
     cli.add_argument("--peer", action="store_true", help="time sentence-transformers as well")

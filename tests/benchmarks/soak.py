@@ -6,7 +6,7 @@ workspace. Noted are memory and open files of the processes that stay, the size 
 how long each kind of action takes. What was to be flat and isn't is listed under ``rises``; what
 went wrong under ``problems``, of which there must be none.
 
-    python -m tests.benchmarks soak [--minutes 5] [--plot soak.svg]
+    python -m tests.benchmarks soak [--minutes 5] [--entries 300] [--plot soak.svg]
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from tests.mcp_server.conftest import Client
 
 SAMPLES = 120
-ENTRIES = 300
-"""Entries at the start; actions come back to the same few, so that a flat line can be flat."""
 _FEW = 40
+"""Actions come back to the same few entries, so that a flat line can be flat."""
 _PATIENCE = 60.0
-_ANSWERED = "Kept", "From your notes", "don't know", "kept", "▌"
+_ANSWERED = "Remembered", "From your notes", "nearest:", "don't know", "▌"
 
 
 @dataclass
@@ -49,6 +48,7 @@ class Run(Place):
     """What was noted: (seconds since the start, value) by name."""
 
     minutes: float
+    entries: int
     started: float = field(default_factory=time.monotonic)
     over: threading.Event = field(default_factory=threading.Event)
     took: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -285,7 +285,7 @@ def rises(series: dict[str, list[tuple[float, float]]], allowed: float) -> list[
 
 def settle(run: Run) -> None:
     """When all is quiet: everything is sound, and both machines say the same."""
-    for root in (run.notes, run.other, run.notes, run.other):
+    for root in (run.notes, run.other, run.notes):
         kbtui(run, "sync", str(run.remote), root=root)
     kbtui(run, "check")
     trees = [
@@ -319,9 +319,9 @@ def _stage(run: Run) -> None:
         "shelf",
         "box",
     ]
-    for number in range(ENTRIES):
+    for number in range(run.entries):
         body = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(4))
-        link = f"[[entry-{rng.randrange(ENTRIES):04}]]"
+        link = f"[[entry-{rng.randrange(run.entries):04}]]"
         name = f"entry-{number:04}"
         (topics / f"{name}.md").write_text(f"# {name}\n\n{body}\n\nSee {link}.\n")
     kbtui(run, "init", str(run.notes))
@@ -372,11 +372,12 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = argparse.ArgumentParser(prog="soak")
     options.add_argument("--minutes", type=float, default=5.0)
     options.add_argument("--plot", type=Path, default=None, help="where the picture (SVG) goes")
+    options.add_argument("--entries", type=int, default=300, help="at the start, at least 40")
     chosen = options.parse_args(argv)
     if not Path("/proc/self/statm").exists():
         raise SystemExit("Memory and open files are read from /proc, which isn't here.")
     with tempfile.TemporaryDirectory(prefix="kbtui-soak-") as folder:
-        made = Run(Path(folder), chosen.minutes)
+        made = Run(Path(folder), chosen.minutes, max(_FEW, chosen.entries))
         _stage(made)
         _live(made)
         settle(made)

@@ -1,7 +1,7 @@
 """Week: what a real model leaves of a week of messages, said, condensed and dreamed about.
 
     python -m tests.benchmarks week [SET.jsonl] --model openai/NAME --base http://127.0.0.1:8081/v1
-        [--weeks bakery] [--folder DIR]
+        [--weeks bakery] [--most 20] [--folder DIR]
 
 A set has a message a line, as `keep` takes them; ``weeks.jsonl`` is the one without a path. Each day
 is a conversation (four messages, where a set names no days). They are said to the agent, then
@@ -18,8 +18,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from kbtui.cli.root import run as kbtui
 from tests.benchmarks.material import needed
 from tests.benchmarks.report import Table, versions
 
@@ -44,9 +43,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--model", required=True)
     parser.add_argument("--base", required=True)
     parser.add_argument("--weeks", default="")
+    parser.add_argument("--most", type=int, default=1_000, help="messages")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args(argv)
-    messages = [json.loads(line) for line in needed(options.set).read_text("utf-8").splitlines()]
+    lines = needed(options.set).read_text("utf-8").splitlines()
+    messages = [json.loads(line) for line in lines[: options.most]]
     wanted = tuple(options.weeks.split(","))
     weeks = groupby(
         (each for each in messages if each["week"].startswith(wanted)), lambda m: m["week"]
@@ -88,14 +89,9 @@ class _Week:
         """Say all messages, condense them, and let Dream read that."""
         begun = time.monotonic()
         asyncio.run(self._say())
-        for command in (("consolidate", "--yes"), ("dream",)):
-            done = subprocess.run(
-                [sys.executable, "-m", "kbtui", "-w", str(self.root), *command],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            print(f"$ kbtui {' '.join(command)}\n{done.stdout}{done.stderr}")
+        for command in (["consolidate", "--yes"], ["dream"]):
+            print(f"$ kbtui {' '.join(command)}", flush=True)
+            kbtui(["-w", str(self.root), *command])
         self.minutes = round((time.monotonic() - begun) / 60, 1)
         print(f"\n# What is left of the week {self.name}\n")
         for line in self._left():

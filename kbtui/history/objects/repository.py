@@ -103,6 +103,7 @@ _DELTA_CACHE = 4 << 20  # bytes per pack, of which a history has ten; dulwich's 
 _MIN_PACK = 200  # the number of objects from which a pack is faster than loose ones
 _SAMPLED = 16 << 10  # bytes
 _DENSE = 0.95
+_FAN_OUT = 2  # digits of an object's id: the folder it is in
 _LOOSE_NAME = 38
 _LOCK_SECONDS = 600.0
 _ATTEMPTS = 5  # packs are replaced once in thousands of changes
@@ -174,8 +175,6 @@ class Repository:
         if made:
             for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
                 (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-            for number in range(256):  # now, so that no change has to create and sync them
-                (self._folder / "objects" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
             os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
         with FileBatch(self._folder) as batch:
             for name in self._damaged_files():
@@ -193,7 +192,7 @@ class Repository:
         heads = self._folder / "refs" / "heads"
         for folder in (self._folder, heads, self._folder / PROPOSALS):
             yield from litter(folder)
-        for folder in (self._folder / "objects").glob("[0-9a-f][0-9a-f]"):
+        for folder in self._object_folders():
             yield from litter(folder, temporary=_TEMPORARY)
         yield from PackFolder(self._folder).litter()
         for folder in (self._folder, heads):
@@ -417,12 +416,23 @@ class Repository:
         if len(wanted) >= _MIN_PACK:
             self._store_pack(wanted.values())
             return
+        self._make_object_folders({identifier[:_FAN_OUT] for identifier in wanted})
         with FileBatch(self._folder / "objects", temporary=_TEMPORARY) as batch:
             for made in wanted.values():
                 level = 0 if _is_dense(made.data) else _LEVEL
                 packed = zlib.compress(b"%s %d\0%s" % (made.kind, len(made.data), made.data), level)
                 batch.write(f"{made.id[:2]}/{made.id[2:]}", packed, 0o444)
             batch.sync()
+
+    def _make_object_folders(self, names: Iterable[str]) -> None:
+        """Create those of the 256 folders of loose objects that are missing, and sync them once."""
+        made = False
+        for name in names:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(f"{self._folder}/objects/{name}", 0o700)  # noqa: PTH102 — often
+                made = True
+        if made:
+            sync_folder(self._folder / "objects")
 
     def _store_pack(self, objects: Collection[GitObject]) -> None:
         """Write new objects as one durable pack, without reading it back as `write_pack` does."""
@@ -445,6 +455,13 @@ class Repository:
                 batch.write(f"pack/{name}.{suffix}", data.getvalue(), 0o444)
                 batch.sync()
 
+    def _object_folders(self) -> list[Path]:
+        """Return the folders of loose objects, of which a young history has few."""
+        objects = self._folder / "objects"
+        with contextlib.suppress(OSError):
+            return [objects / name for name in sorted(os.listdir(objects)) if len(name) == _FAN_OUT]
+        return []
+
     def count_loose(self) -> int:
         """Estimate the number of loose objects from one of their 256 folders, as git does."""
         try:
@@ -458,7 +475,7 @@ class Repository:
 
     def all_objects(self) -> Iterator[str]:
         """Yield the id of every stored object, reachable or not."""
-        for folder in sorted((self._folder / "objects").glob("[0-9a-f][0-9a-f]")):
+        for folder in self._object_folders():
             for name in sorted(os.listdir(folder)):
                 if len(name) == _LOOSE_NAME:
                     yield folder.name + name

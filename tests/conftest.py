@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import signal
 import socket
 import sys
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -43,6 +45,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+gc.disable()  # until all tests are imported: none of what is made until then is let go
+
+_LONGEST_NAME = 30
 _ENOUGH = 4 << 30  # bytes
 _GOES_ON = "KBTUI_SEARCH__BACKGROUND"
 _KEPT = {"KBTUI_DATA", _GOES_ON}
@@ -103,6 +108,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=without)
 
 
+def pytest_collection_finish() -> None:
+    """Never look again for garbage among what stays: modules, and the tests themselves."""
+    gc.enable()
+    gc.freeze()
+
+
 def pytest_report_header() -> str | None:
     """Say once why what needs the measuring data isn't run."""
     folder = data_folder()
@@ -151,10 +162,40 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect_ex", _connect_ex)
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Numbered folders: `mktemp` would look through all earlier ones for each."""
+    parent = tmp_path_factory.mktemp("homes", numbered=False)
+    return (parent / str(number) for number in count())
+
+
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A folder of the test's own, as pytest's, which lists the folders of all others for it."""
+    base = tmp_path_factory.getbasetemp()
+    name = re.sub(r"\W", "_", request.node.name)[:_LONGEST_NAME]
+    folder = next(folder for number in count() if _makes(folder := base / f"{name}{number}"))
+    failed = request.session.testsfailed
+    yield folder
+    if request.session.testsfailed == failed:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _makes(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own; no key and no setting of the developer's leaks in."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = next(_homes)
+    folder.mkdir()
     for name in list(os.environ):
         ours = name.startswith(("KBTUI_", "XDG_")) and name not in _KEPT
         if ours or name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):

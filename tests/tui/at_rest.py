@@ -17,7 +17,7 @@ from weakref import WeakSet
 from textual.app import ScreenStackError
 from textual.message_pump import MessagePump
 
-from tests.tui import jitter
+from tests.tui import jitter, painting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,8 +138,10 @@ async def rest(app: App[Any], *, typing: bool = False) -> None:
     """
     end = monotonic() + DEADLINE
     rounds, worked_at = 0, monotonic()
-    while rounds < _ROUNDS:
-        if _works(app):
+    while rounds < _ROUNDS or (not typing and painting.paint(app)):
+        if rounds >= _ROUNDS:
+            rounds = 0  # what is painted may set something going
+        elif _works(app):
             rounds, worked_at = 0, monotonic()
         elif not _is_still(app):
             rounds = 0

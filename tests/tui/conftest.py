@@ -10,6 +10,7 @@ from textual.notifications import Notification
 from kbtui.tui.app import app
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.widgets import line_view
+from tests.tui import painting
 from tests.tui.at_rest import DEADLINE, jobs_watched
 from tests.tui.jitter import shaken
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def _watched() -> Iterator[None]:
-    with jobs_watched(), shaken():
+    with jobs_watched(), shaken(), painting.put_off(), painting.style_sheets_kept():
         yield
 
 

@@ -1,0 +1,97 @@
+"""What is asked of kbtui besides its commands: the one file that knows names within it.
+
+It runs in the process of either build, so it uses only what both have.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import pkgutil
+import sys
+from pathlib import Path
+from typing import Any
+
+_LEFT_OUT = {"kbtui.tui", "kbtui.__main__"}
+
+
+def run_command(argv: list[str]) -> int:
+    """Run one command, as the program's entry point does."""
+    from kbtui.__main__ import main
+
+    sys.argv[1:] = argv
+    return int(main() or 0)
+
+
+class _ForGood:
+    """Sets attributes, as a test's fixture does, and never back."""
+
+    def setattr(self, target: Any, name: Any, *value: Any) -> None:
+        """Set an attribute of an object, or one that is named in full."""
+        if not value:
+            module, _, attribute = target.rpartition(".")
+            target, name, value = importlib.import_module(module), attribute, (name,)
+        setattr(target, name, *value)
+
+
+def load(code: Path) -> None:
+    """Import everything but the app, and what models need, once for all commands to come.
+
+    The build then waits as long as its own tests do for what a busy machine may be slow with.
+    """
+    import kbtui
+
+    _load_package(kbtui)
+    import litellm  # noqa: F401
+
+    found = importlib.util.spec_from_file_location("patience", code / "tests" / "patience.py")
+    patience = importlib.util.module_from_spec(found)
+    found.loader.exec_module(patience)
+    patience.be_patient(_ForGood())
+
+
+def _load_package(package: Any) -> None:
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if module.name not in _LEFT_OUT:
+            loaded = importlib.import_module(module.name)
+            if module.ispkg:
+                _load_package(loaded)
+
+
+def why_of_every_line(root: str, paths: list[str]) -> int:
+    """Write where each line of some recorded text files comes from, as JSON."""
+    from kbtui.errors import KbtuiError
+    from kbtui.knowledge_base import KnowledgeBase
+
+    told: dict[str, list[str]] = {}
+    with KnowledgeBase.open(Path(root)) as kb:
+        for path in paths:
+            try:
+                text = kb.workspace.place(path).read_bytes().decode()
+            except (OSError, UnicodeDecodeError):
+                continue
+            lines = told[path] = []
+            for number, _ in enumerate(text.removesuffix("\n").split("\n"), 1):
+                try:
+                    lines.append(_told(kb.provenance.why(path, number)))
+                except KbtuiError as error:
+                    lines.append(f"{number}: {error}")
+    print(json.dumps(told, ensure_ascii=False))
+    return 0
+
+
+def _told(why: Any) -> str:
+    origin = why.origin
+    parts = {
+        "by": origin.origin.author or origin.actor.value,
+        "in": origin.commit,
+        "of": f"{origin.path}:{origin.line}" if origin.commit else None,
+        "session": why.session,
+        "messages": [each.id for each in why.messages] or None,
+        "telling": sorted(why.telling) or None,
+        "archive": [each.cursor for each in why.archives] or None,
+        "note": why.note or None,
+    }
+    told = ", ".join(f"{key} {value}" for key, value in parts.items() if value is not None)
+    return f"{why.line}: {why.text} ({told})"

@@ -40,6 +40,7 @@ from kbtui.sessions.log_records import SessionMessage, message_record, session_r
 from kbtui.text import clean, clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
+from kbtui.workspace.removals import Removals
 
 SOURCES = (
     "kbtui.importers.sources.claude",
@@ -546,7 +547,9 @@ def take_back(
             change.delete(_INDEX)
     for path, blob in known.added_files():  # one that was changed since is the user's
         with contextlib.suppress(NotFoundError):
-            if files.blob_id(files.read_bytes(services.workspace, path)) == blob:
+            data = files.read_bytes(services.workspace, path)
+            if files.blob_id(data) == blob:
+                Removals(services.workspace).note(path, data)
                 files.remove(services.workspace, path)
     for folder in known.folders():
         with contextlib.suppress(OSError):  # not empty, or already gone

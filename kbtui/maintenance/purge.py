@@ -29,6 +29,7 @@ from kbtui.text import counted
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import MACHINE, Workspace, is_conflict_copy
+from kbtui.workspace.removals import Removals
 from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Purging:
             for file in self._files():
                 self._clean_file(file, secret, purged.renamed)
             for folder in self._folders():
-                _rename_folder(folder, secret)
+                self._rename_folder(folder, secret)
             self._drop_derived()
             tell("Looking at everything again")
             left = [self._why_left(place) for place in self._places(secret)]
@@ -264,6 +265,7 @@ class Purging:
         for file in list(self._files()):
             with storage_errors(f"Can't delete {file}"):
                 if _is_binary_file(file) and _count(file, secret):
+                    self._note_removal(file, file.read_bytes())
                     file.unlink()
 
     def _clean_file(self, file: Path, secret: Secret, renamed: Callable[[bytes], bytes]) -> None:
@@ -283,13 +285,48 @@ class Purging:
                 return
             elif file.suffix == ".jsonl" and file.is_relative_to(self._workspace.sessions):
                 # An app may append to it right now.
-                rewrite(file, lambda data: renamed(_redacted(data, secret)))
+                rewrite(file, lambda data: self._rewritten_log(file, data, secret, renamed))
             elif count and not _is_binary_file(file):
+                data = file.read_bytes()
+                self._note_removal(file, data, secret.without(data))
                 with FileBatch(file.parent) as batch:
-                    batch.write(file.name, secret.without(file.read_bytes()), 0o600)
+                    batch.write(file.name, secret.without(data), 0o600)
                     batch.sync()
             if name != os.fsencode(file.name):
+                self._note_removal(file, file.read_bytes())
                 file.rename(_free_path(file.with_name(os.fsdecode(name))))
+
+    def _rewritten_log(
+        self, file: Path, data: bytes, secret: Secret, renamed: Callable[[bytes], bytes]
+    ) -> bytes:
+        new = renamed(_redacted(data, secret))
+        if new != data:
+            self._note_removal(file, data, new)
+        return new
+
+    def _rename_folder(self, folder: Path, secret: Secret) -> None:
+        """Rename a folder without the secret, merging it into an existing one."""
+        name = secret.name_without(os.fsencode(folder.name))
+        if name == os.fsencode(folder.name) or not folder.is_dir():
+            return
+        new = folder.with_name(os.fsdecode(name))
+        with storage_errors(f"Can't rename {folder}"):
+            for file in folder.rglob("*"):
+                if file.is_file() and not file.is_symlink():
+                    self._note_removal(file, file.read_bytes())
+            if not new.exists():
+                folder.rename(new)
+                return
+            for item in sorted(folder.iterdir()):
+                item.rename(_free_path(new / item.name))
+            folder.rmdir()
+
+    def _note_removal(self, file: Path, before: bytes, after: bytes | None = None) -> None:
+        """Put down for the next sync that a document or conversation changes, or goes."""
+        workspace = self._workspace
+        if any(file.is_relative_to(place) for place in (workspace.docs, workspace.sessions)):
+            path = workspace.path_of(file.relative_to(workspace.root).as_posix())
+            Removals(workspace).note(path, before, after)
 
     def _is_derived(self, file: Path, secret: Secret) -> bool:
         """Return whether a file is derived data of any workspace, and may be deleted."""
@@ -339,21 +376,6 @@ def _is_binary_file(file: Path) -> bool:
             return not file.is_symlink() and is_binary(stream.read(_CHUNK_BYTES))
     except OSError:
         return False
-
-
-def _rename_folder(folder: Path, secret: Secret) -> None:
-    """Rename a folder without the secret, merging it into an existing one."""
-    name = secret.name_without(os.fsencode(folder.name))
-    if name == os.fsencode(folder.name) or not folder.is_dir():
-        return
-    new = folder.with_name(os.fsdecode(name))
-    with storage_errors(f"Can't rename {folder}"):
-        if not new.exists():
-            folder.rename(new)
-            return
-        for item in sorted(folder.iterdir()):
-            item.rename(_free_path(new / item.name))
-        folder.rmdir()
 
 
 def _count(file: Path, secret: Secret) -> int:

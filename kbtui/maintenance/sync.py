@@ -142,7 +142,12 @@ class Syncing:
             self._library.catalog.update_after_sync,
             _is_ignored,
             UnversionedRules(
-                self._areas, self._claim_session, _why_incompatible, self._split_versions
+                self._areas,
+                self._claim_session,
+                _why_incompatible,
+                self._split_versions,
+                _is_log,
+                _add_lines,
             )
             if self._areas
             else None,
@@ -196,7 +201,7 @@ class Syncing:
         twice. The name stays with the version whose end was condensed already, as archive entries
         refer to message numbers. If one side only changed the title there is no copy.
         """
-        if not path.startswith("sessions/"):
+        if not _is_log(path):
             return ours, theirs
         mine, other = (data.splitlines(keepends=True) for data in (ours, theirs))
         pairs = zip(mine, other, strict=False)
@@ -206,10 +211,8 @@ class Syncing:
         for longer, end in ((ours, other[common:]), (theirs, mine[common:])):
             if _only_retitles(end) and longer.endswith(b"\n"):
                 return longer + b"".join(end), b""
-        records, _ = parse_records(b"".join(mine[:common]), path)
-        last = SessionLog.of(each.value for each in records).last_id
-        head = {**(json_object(mine[0]) or {}), "begins": last + 1}
-        new_head = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        last = _last_id(path, b"".join(mine[:common]))
+        new_head = _head_of_copy(mine[0], last)
         if self._is_condensed_elsewhere(path, last):
             return theirs, new_head + b"".join(mine[common:])
         return ours, new_head + b"".join(other[common:])
@@ -237,9 +240,34 @@ class Syncing:
 
 def _why_incompatible(path: str, ours: bytes, theirs: bytes) -> str:
     """Return why two versions of a conversation can't coexist: one has what the other forgot."""
-    if not path.startswith("sessions/") or forgotten_in(ours) == forgotten_in(theirs):
+    if not _is_log(path) or forgotten_in(ours) == forgotten_in(theirs):
         return ""
     return "something was forgotten in it on one machine only; delete it on the other"
+
+
+def _is_log(path: str) -> bool:
+    return path.startswith("sessions/") and path.endswith(".jsonl")
+
+
+def _last_id(path: str, log: bytes) -> int:
+    records, _ = parse_records(log, path)
+    return SessionLog.of(each.value for each in records).last_id
+
+
+def _head_of_copy(head: bytes, last: int) -> bytes:
+    """Return the first line of a copy of a conversation, with what came after a message."""
+    record = {**(json_object(head) or {}), "begins": last + 1}
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _add_lines(path: str, kept: bytes, lines: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """Add lines to a conversation, or to a copy if their numbers are taken by other messages."""
+    last = _last_id(path, kept)
+    added = b"".join(line + b"\n" for line in lines)
+    numbers = [(json_object(line) or {}).get("id") for line in lines]
+    if all(isinstance(number, int) and number > last for number in numbers):
+        return kept + (b"" if kept.endswith(b"\n") else b"\n") + added, b""
+    return kept, _head_of_copy(kept.partition(b"\n")[0], last) + added
 
 
 def _only_retitles(records: Iterable[bytes]) -> bool:

@@ -20,6 +20,7 @@ from kbtui.sessions.store import Claim
 from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
+from kbtui.workspace.removals import Removals
 
 _SUFFIX = ".jsonl"
 _NAME = re.compile(r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[2-9]|\d{2,4}))?")
@@ -191,7 +192,10 @@ class Imported:
                 if rest is None:
                     why = "It was gone on with since, or a later import added to it."
                     return TakenBack(session, "kept", why)
-                if rest.count(b"\n") <= 1:  # only the header
+                is_whole = rest.count(b"\n") <= 1  # only the header is left
+                path = f"sessions/{file.name}"
+                Removals(self._workspace).note(path, data, None if is_whole else rest)
+                if is_whole:
                     file.unlink()
                     return TakenBack(session, "removed")
                 rewrite(file, lambda _data: rest)

@@ -39,6 +39,7 @@ from kbtui.sessions.log_records import (
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.jsonl import append_line, is_same_file, read_lines
 from kbtui.workspace.layout import Workspace
+from kbtui.workspace.removals import Removals
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -383,8 +384,10 @@ class SessionStore:
             if mine is not None:
                 mine.close()
             claim = self._claim(session_id)
+            file = self._file(session_id)
             try:
-                self._file(session_id).unlink()
+                Removals(self._workspace).note(f"sessions/{file.name}", file.read_bytes())
+                file.unlink()
             except OSError as error:
                 raise StorageError(f"Can't delete {session_id}: {error.strerror}.") from error
             finally:

@@ -7,5 +7,6 @@ layout   `Workspace` and `Layout`: where files are, which paths are recorded, ho
 files    safe reading and atomic writing, by checked paths
 durable  lower level: several files in one step, and file system errors in words
 jsonl    append-only logs
+removals what was removed on purpose of what has no history, for the next syncs
 scan     cheap detection of changed files
 """

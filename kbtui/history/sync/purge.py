@@ -46,6 +46,7 @@ from kbtui.text import json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.removals import hidden_name
 
 _NAME = f"{MACHINE}/purged"
 
@@ -103,11 +104,6 @@ class PurgedCommits:
 _COMMIT_ID = re.compile(rb"\b[0-9a-f]{10,40}\b")
 _MACHINE = re.compile(rb"(?:author|committer) kbtui [a-z-]{1,20} <[a-z-]{1,20}@kbtui\.invalid> ")
 _SHORT_ID = 10
-
-
-def hidden_name(path: str) -> str:
-    """Return a hash to recognise a path that contained a secret on the other side."""
-    return files.blob_id(os.fsencode(path))
 
 
 class Rewriting:

@@ -24,6 +24,7 @@ from kbtui.history.objects.pack_folder import PackRecord
 from kbtui.history.objects.packing import pack_commits
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
+from kbtui.history.sync.file_plan import UnversionedRules as UnversionedRules
 from kbtui.history.sync.inspection import portable_names
 from kbtui.history.sync.notes_at_root import NotesAtRoot, is_note
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
@@ -34,7 +35,7 @@ from kbtui.history.sync.remote import (
 )
 from kbtui.history.sync.shared_folder import UNVERSIONED
 from kbtui.history.sync.transport import Transport
-from kbtui.history.sync.unversioned import UnversionedRules as UnversionedRules, UnversionedSync
+from kbtui.history.sync.unversioned import UnversionedSync
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.material import DATA
+from tests.benchmarks.material import DATA, needed
 from tests.benchmarks.report import Table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     table = Table("Imports", ["export", "program", "parts in", "out", "not out, where", "named"])
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
-        found = {str(path): path for path in given}
+        found = {str(path): needed(path) for path in given}
         if not given:
             found |= {p.name: p for p in (DATA / "exports").glob("*/*") if p.is_dir()}
             for name, write in TWINS.items():

@@ -59,6 +59,25 @@ def test_what_is_no_benchmark_is_answered_with_their_names() -> None:
     assert ",".join(names()) in done.stderr
 
 
+def figures_of(name: str, options: str, capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Run a benchmark; the test is skipped if the measuring data isn't there."""
+    try:
+        status = main([name, *shlex.split(options)])
+    except SystemExit as ended:
+        if DATA.is_dir() or "KBTUI_DATA" not in str(ended.code):
+            raise
+        pytest.skip(str(ended.code))
+    lines = capfd.readouterr().out.splitlines()
+    assert status == 0
+    for number, line in enumerate(lines[:-1]):
+        if _RULE.fullmatch(line):
+            assert lines[number + 1].strip(), f"nothing stands in the table {lines[number - 2]}"
+    start = len(lines) - lines[::-1].index("{") - 1
+    figures: dict[str, Any] = json.loads("\n".join(lines[start:]))
+    assert figures.keys() - {"versions"}
+    return figures
+
+
 def _condenses(request: Request) -> Reply:
     fact = {"text": "Yusuf is the head baker.", "type": "topic", "subject": "Krume", "message": 1}
     saves = request.tools == ["save_memory"]
@@ -79,18 +98,5 @@ def test_a_benchmark_runs_at_its_smallest_size_and_prints_its_figures(
     monkeypatch.setenv("KBTUI_BENCH_CACHE", str(tmp_path))
     with ScriptedServer([_condenses]) as server:
         told = options.replace("DATA", str(DATA)).replace("URL", server.url)
-        try:
-            status = main([name, *shlex.split(told)])
-        except SystemExit as ended:
-            if DATA.is_dir() or "KBTUI_DATA" not in str(ended.code):
-                raise
-            pytest.skip(str(ended.code))
-    lines = capfd.readouterr().out.splitlines()
-    assert status == 0
-    for number, line in enumerate(lines[:-1]):
-        if _RULE.fullmatch(line):
-            assert lines[number + 1].strip(), f"nothing stands in the table {lines[number - 2]}"
-    start = len(lines) - lines[::-1].index("{") - 1
-    figures = json.loads("\n".join(lines[start:]))
-    assert figures.keys() - {"versions"}
+        figures = figures_of(name, told, capfd)
     assert {key: figures[key] for key in SOUND.get(name, {})} == SOUND.get(name, {})

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 WORDS_BAR, ROUGH_BAR = 10.0, 60.0
 _POLL_SECONDS = 0.2
 _LONGEST_SECONDS = 3600.0
-_WATCHED_SECONDS = 20.0
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -39,6 +38,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = argparse.ArgumentParser(prog="vault")
     options.add_argument("--entries", type=int, default=6_600)
     options.add_argument("--keep", action="store_true", help="use the rough model that is there")
+    options.add_argument("--watch", type=float, default=20.0, help="seconds of the model at work")
     options.add_argument("--recorded", action="store_true", help="by words, with the history")
     chosen = options.parse_args(argv)
     if chosen.recorded:
@@ -50,7 +50,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         make_vault(workspace.root / "knowledge", chosen.entries)
         index = SearchIndex(workspace, Scanner(workspace), SearchSettings(), RoleSettings())
         try:
-            return _watched(index, chosen.entries)
+            return _watched(index, chosen.entries, chosen.watch)
         finally:
             index.close()
 
@@ -78,7 +78,7 @@ def _recorded(entries: int) -> dict[str, Any]:
     return {"tables": [table], "figures": figures}
 
 
-def _watched(index: SearchIndex, entries: int) -> dict[str, Any]:
+def _watched(index: SearchIndex, entries: int, seconds: float) -> dict[str, Any]:
     began, worked = time.perf_counter(), time.process_time()
     table = Table("vault", ["stage", "seconds", "processor s", "bar"])
     figures: dict[str, Any] = {"versions": versions("onnxruntime", "numpy"), "entries": entries}
@@ -97,8 +97,8 @@ def _watched(index: SearchIndex, entries: int) -> dict[str, Any]:
     # The model itself begins when the rough one has read everything.
     reached("roughly by meaning", ROUGH_BAR, lambda: index.status().embedded > 0)
     before = index.status().embedded
-    time.sleep(_WATCHED_SECONDS)
+    time.sleep(seconds)
     status = index.status()
-    figures["passages a second"] = (status.embedded - before) / _WATCHED_SECONDS
+    figures["passages a second"] = (status.embedded - before) / seconds
     figures["chunks"] = status.chunks
     return {"tables": [table], "figures": figures}

@@ -29,6 +29,7 @@ from kbtui.search.embedding.prepared import (
     models_folder,
 )
 from kbtui.settings import RoleSettings, SearchSettings
+from tests.benchmarks.test_benchmarks import figures_of
 from tests.search.helpers import Desk, eventually, paths
 
 if TYPE_CHECKING:
@@ -419,3 +420,19 @@ def test_a_model_that_others_may_have_put_there_is_not_taken(
     assert model.preparation().is_done
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert not model.preparation().is_done
+
+
+def test_the_benchmark_of_a_new_vault_reads_roughly_and_by_the_model(
+    models: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    figures = figures_of("vault", "--entries 20 --watch 0.1 --keep", capfd)
+    assert models.is_dir()
+    assert figures["chunks"] > 20
+    assert figures.keys() >= {"words", "roughly by meaning", "passages a second"}
+
+
+def test_the_benchmark_of_a_week_finds_by_meaning(
+    models: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert figures_of("keep", "--weeks d1 --most 3", capfd)
+    assert models.is_dir()

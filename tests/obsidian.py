@@ -20,7 +20,8 @@ from urllib.parse import unquote
 
 import yaml
 
-from kbtui.knowledge.format.body import CodeRanges, split
+from kbtui.knowledge.format.body import split
+from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.links import links_in_body
 
 _PUNCTUATION = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\]")
@@ -93,7 +94,7 @@ class Vault:
         text = (self.root / path).read_text("utf-8", "replace")
         if "^" in heading:
             return heading.rpartition("^")[2].lower() in map(str.lower, _BLOCK.findall(text))
-        code = CodeRanges(text)
+        code = read(text).code
         there = {
             _plain(match[1] or match[2])
             for match in _HEADING.finditer(text)

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
+from kbtui.knowledge.format import document
 from kbtui.knowledge.format.block_parser import MAX_DEPTH, parse_leaves
 from kbtui.knowledge.format.document import Document, added_visible, read, read_body
 from kbtui.knowledge.format.leaves import needs_parse, scanned
@@ -119,6 +120,15 @@ def test_what_is_taken_for_code_without_reading_blocks_is_what_the_blocks_say(te
 
 
 @settings(max_examples=300, deadline=None)
+@given(_OURS, st.integers(1, 20))
+def test_what_is_read_by_parts_is_what_is_read_at_once(text: str, size: int) -> None:
+    body = Document(text)._body
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document, "_FIRST_PART", size)
+        assert list(document._leaves_by_parts(body)) == parse_leaves(body)
+
+
+@settings(max_examples=300, deadline=None)
 @given(_OURS)
 def test_every_line_with_a_letter_or_digit_is_visible_once(text: str) -> None:
     found = Document(text)
@@ -154,6 +164,7 @@ def test_every_note_of_a_real_vault_is_read_alike_fast_and_in_full(
         blocks = [found._whole_lines(each) for each in found.blocks if each.kind == "code"]
         spans = [span for each in found.blocks for span in found.code_spans(each)]
         assert list(Document(text).code) == sorted([*blocks, *spans]), name
+        assert list(document._leaves_by_parts(body)) == parse_leaves(body), name
         if "%%" not in body and "$$" not in body:
             assert _by_ours(body) == _by_library(body), name
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
-from kbtui.knowledge.format.body import CodeRanges
+from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.yaml_edit import scalar_text, value_text
 from kbtui.text import clean_line
 
@@ -29,7 +29,6 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     "project": ("Goal", "Status", "People", "Notes"),
     "reference": ("Source", "Key points", "Notes"),
 }
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 
 
 def section_names(type_: str | None) -> tuple[str, ...]:
@@ -128,36 +127,50 @@ def without_empty_sections(text: str, type_: str | None) -> str:
     All other lines keep their numbers.
     """
     ours = section_names(type_)
-    for heading, (start, end) in _sections(text):
-        if heading[1] == "##" and heading[2] in ours and not text[start:end].strip():
-            text = text[: heading.start()] + " " * len(heading[0]) + text[heading.end() :]
+    for section in _sections(text):
+        line = text[section.begin : section.start].rstrip("\r\n")
+        is_ours = line.startswith("## ") and section.title in ours
+        if is_ours and not text[section.start : section.end].strip():
+            text = text[: section.begin] + " " * len(line) + text[section.begin + len(line) :]
     return text
 
 
-def _sections(text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
-    """Yield each heading, and the start and end of the text below it."""
-    code = CodeRanges(text)
-    found = [match for match in _HEADING.finditer(text) if match.start() not in code]
-    for number, match in enumerate(found):
-        level = len(match[1])
-        later = (found[place] for place in range(number + 1, len(found)))
-        ends = (after.start() for after in later if len(after[1]) <= level)
-        yield match, (min(match.end() + 1, len(text)), next(ends, len(text)))
+class _Section(NamedTuple):
+    """A heading outside of lists and quotes: where its line begins, and the text below it."""
+
+    level: int
+    title: str
+    begin: int
+    start: int
+    end: int
+
+
+def _sections(text: str) -> list[_Section]:
+    document = read(text)
+    found = [each for each in document.blocks if each.level and not each.depth]
+    starts = [*document.line_starts, len(text)]
+    sections = []
+    for number, each in enumerate(found):
+        later = found[number + 1 :]
+        end = next((starts[other.first] for other in later if other.level <= each.level), len(text))
+        title = text[each.start : each.end]
+        sections.append(_Section(each.level, title, starts[each.first], starts[each.stop], end))
+    return sections
 
 
 def _section_span(text: str, heading: str) -> tuple[int, int] | None:
     """Return the start and end of the text below a heading, or None if it is missing."""
     wanted = heading.strip().casefold()
-    spans = (span for match, span in _sections(text) if match[2].strip().casefold() == wanted)
-    return next(spans, None)
+    found = (each for each in _sections(text) if each.title.casefold() == wanted)
+    return next(((each.start, each.end) for each in found), None)
 
 
 def _insertion_offset(text: str, heading: str, type_: str | None) -> int:
     known = [name.casefold() for name in section_names(type_)]
     wanted = heading.strip().casefold()
     later = known[known.index(wanted) + 1 :] if wanted in known else ()
-    found = (match for match, _ in _sections(text) if match[1] != "#")
-    return next((each.start() for each in found if each[2].casefold() in later), len(text))
+    found = (each for each in _sections(text) if each.level > 1)
+    return next((each.begin for each in found if each.title.casefold() in later), len(text))
 
 
 def _empty_body(type_: str) -> str:

@@ -25,6 +25,7 @@ from markdown_it.rules_block import (
     reference,
     table,
 )
+from markdown_it.token import Token
 from mdit_py_plugins.footnote.index import footnote_def
 
 from kbtui.knowledge.format.leaves import Kind, Leaf, heading_span
@@ -46,10 +47,26 @@ _OPENINGS: Final = {
 
 def parse_leaves(text: str) -> list[Leaf]:
     """Return the blocks of a text that contain no others, from top to bottom."""
-    parser = _parser()
-    state = _State(text, parser, {}, [])
-    parser.block.tokenize(state, 0, state.lineMax)
+    state = _State(text, _parser(), {}, [])
+    state.md.block.tokenize(state, 0, state.lineMax)
     return state.leaves
+
+
+def parse_beginning(text: str, *, is_whole: bool) -> tuple[list[Leaf], int, int]:
+    """Return the same of a text that may go on, and the line and offset of what is left.
+
+    That is the last block, which may not have ended.
+    """
+    if is_whole:
+        return parse_leaves(text), text.count("\n"), len(text)
+    state = _State(text, _parser(), {}, [])
+    count = 0
+    line = following = state.skipEmptyLines(0)
+    while following < state.lineMax:
+        line, count = following, len(state.leaves)
+        _take(state, line, state.lineMax, "paragraph")
+        following = state.skipEmptyLines(state.line)
+    return state.leaves[:count], line, state.bMarks[line]
 
 
 @cache
@@ -74,6 +91,15 @@ class _State(StateBlock):
         self.depth = 0
         self.quotes = 0
 
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        """Push a token of which only what the rules for blocks read is there, in half the time."""
+        token = Token.__new__(Token)
+        self.level -= nesting < 0
+        token.type, token.tag, token.nesting, token.level = ttype, tag, nesting, self.level
+        self.level += nesting > 0
+        self.tokens.append(token)
+        return token
+
     def add(self, kind: Kind, first: int, stop: int, span: tuple[int, int], level: int = 0) -> None:
         """Add a leaf."""
         self.leaves.append((kind, first, stop, *span, self.depth, level, self.quotes > 0))
@@ -89,21 +115,26 @@ class _Blocks(ParserBlock):
         opened = _OPENINGS.get(state.tokens[-1].type, "") if state.tokens else ""
         state.depth += bool(opened)
         state.quotes += opened == "quote"
-        line, is_first = startLine, True
+        kind: Kind = "item" if opened == "item" else "paragraph"
+        line = startLine
         while line < endLine:
             state.line = line = state.skipEmptyLines(line)
             if line >= endLine or state.sCount[line] < state.blkIndent:
                 break
-            if not _take_marked(state, line, endLine):
-                kind: Kind = "quote" if opened == "quote" else "paragraph"
-                _take_text(state, line, endLine, "item" if opened == "item" and is_first else kind)
-            is_first = False
+            _take(state, line, endLine, "quote" if opened == "quote" else kind)
+            kind = "paragraph"
             line = state.line
             if line < endLine and state.isEmpty(line):
                 line += 1
                 state.line = line
         state.depth -= bool(opened)
         state.quotes -= opened == "quote"
+
+
+def _take(state: _State, line: int, end: int, kind: Kind) -> None:
+    """Read one block; a paragraph is of the given kind."""
+    if not _take_marked(state, line, end):
+        _take_text(state, line, end, kind)
 
 
 def _take_marked(state: _State, line: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""Parsing of Markdown bodies: where they begin, code, title, summary, tags, headings, tasks.
+"""Parsing of Markdown bodies: where they begin, title, summary, tags, headings, tasks.
 
 A task is a list item with a checkbox, ``- [ ] buy milk``.
 """
@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from kbtui.knowledge.format.lines import fenced
+from kbtui.knowledge.format.document import Block, head_end, read, read_body
 from kbtui.text import clean_line, shorten, slugify
 
 BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"---[ \t]*\r?\n")
 _CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 SUMMARY_WIDTH = 160
-_ATX_H1 = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
-_SETEXT_H1 = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
-_H1 = re.compile(_ATX_H1, re.MULTILINE)
-_ANY_H1 = re.compile(f"{_ATX_H1}|{_SETEXT_H1}", re.MULTILINE)
+_MAY_BE_H1 = re.compile(r"^[ \t*+\-\d.)]*(?:#[ \t]|=+[ \t]*\r?$)", re.MULTILINE)
 _TAG = re.compile(r"#(?<!\S#)(?=[\w/-]*[^\W\d_])([\w/-]+)")
 _NON_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
 )
-_BULLET = re.compile(r"\A(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
 _SENTENCE_END = re.compile(r"[.!?。！？](?<!\b[A-Z].)(?<!e\.g.)(?<!i\.e.)(?<!etc.)(?=\s|$)")  # noqa: RUF001
 
 
@@ -51,9 +46,6 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (re.compile(r"`+([^`]*)`+"), r"\1"),
 )
 _MARKUP_CHARACTER = re.compile(r"[\[*_`<=~]")
-_CODE_MARK = re.compile("`|~~~")
-_CODE_FENCE = re.compile(r"^[ \t>]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)$", re.MULTILINE)
-_BACKTICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +92,23 @@ def split(data: bytes) -> Parts:
 
 def body_of(text: str) -> str:
     """Return the text after the frontmatter."""
-    return split(text.encode("utf-8", "surrogatepass")).body.decode("utf-8", "surrogatepass")
+    return text[head_end(text) :].removeprefix("\ufeff")
 
 
 def heading_of(body: str) -> str | None:
-    """Return the text of the first H1 outside code (``# so``, or underlined with ``=``)."""
-    pattern = _ANY_H1 if "\n=" in body else _H1
-    code: CodeRanges | None = None
-    for found in pattern.finditer(body):
-        if code is None and (mark := _CODE_MARK.search(body)) and mark.start() < found.start():
-            code = CodeRanges(body)
-        is_code = code is not None and found.start() in code
-        if not is_code and (title := plain_line(found[found.lastindex or 0])):
+    """Return the text of the first H1 (``# so``, or underlined with ``=``)."""
+    if not _MAY_BE_H1.search(body):
+        return None
+    for block in read_body(body).walk():
+        title = plain_line(body[block.start : block.end]) if block.level == 1 else ""
+        if title and not block.quoted:
             return title
     return None
 
 
 def summary_of(body: str) -> str:
     """Return the first sentence of the prose without markup, at most 160 characters."""
-    line = _first_prose(body)
-    text = plain_line(_BULLET.sub("", line, count=1))
+    text = plain_line(_first_prose(body))
     end = _SENTENCE_END.search(text)
     return shorten(text[: end.end()] if end else text, SUMMARY_WIDTH)
 
@@ -137,95 +126,34 @@ def tags_in_body(body: str) -> list[str]:
     """Return the ``#tags`` of a body in order; as in Obsidian, a tag contains a letter."""
     if "#" not in body:
         return []
-    code: CodeRanges | None = None
-    found: dict[str, None] = {}
-    for match in _TAG.finditer(body):
-        code = code or CodeRanges(body)
-        if match.start() not in code:
-            found.setdefault(match[1].strip("/"))
-    return list(found)
+    matches = list(_TAG.finditer(body))
+    code = read_body(body).code if matches else ()
+    found = (match[1].strip("/") for match in matches if match.start() not in code)
+    return list(dict.fromkeys(found))
 
 
 def _first_prose(body: str) -> str:
-    """Return the first paragraph of prose, joined to one line."""
-    paragraph: list[str] = []
-    for line, is_code in fenced(map(str.strip, body.splitlines())):
-        is_prose = line and not is_code and not _NON_PROSE.match(line)
-        if paragraph and (not is_prose or _BULLET.match(line)):
-            break
-        if is_prose and plain_line(_BULLET.sub("", line, count=1)):
-            paragraph.append(line)
-            if sum(map(len, paragraph)) > 4 * SUMMARY_WIDTH:
-                break
-    return " ".join(paragraph)
-
-
-class CodeRanges:
-    """The ranges of code in a text; test with ``offset in ranges``."""
-
-    def __init__(self, text: str) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        if "`" not in text and "~~~" not in text:
-            return
-        at = 0
-        for start, end in [*_fenced(text), (len(text), len(text))]:
-            for span in _inline(text, at, start):
-                self._add(*span)
-            if end > start:
-                self._add(start, end)
-            at = end
-
-    def __contains__(self, offset: int) -> bool:
-        found = bisect_right(self._starts, offset) - 1
-        return found >= 0 and offset < self._ends[found]
-
-    def _add(self, start: int, end: int) -> None:
-        self._starts.append(start)
-        self._ends.append(end)
-
-
-def _fenced(text: str) -> list[tuple[int, int]]:
-    """Return the fenced blocks; an unclosed one extends to the end (CommonMark 4.5)."""
-    blocks: list[tuple[int, int]] = []
-    opened: re.Match[str] | None = None
-    for found in _CODE_FENCE.finditer(text):
-        mark, rest = found.groups()
-        if opened is None:
-            if mark[0] == "~" or "`" not in rest:
-                opened = found
-        elif mark[0] == opened[1][0] and len(mark) >= len(opened[1]) and not rest.strip():
-            blocks.append((opened.start(), found.end()))
-            opened = None
-    if opened is not None:
-        blocks.append((opened.start(), len(text)))
-    return blocks
-
-
-def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the code spans between two offsets: equal backtick runs in one paragraph."""
-    spans: list[tuple[int, int]] = []
-    runs = list(_BACKTICKS.finditer(text, start, end))
-    last = {run[1]: number for number, run in enumerate(runs)}
-    at = 0
-    while at < len(runs):
-        run = runs[at]
-        close = at + 1
-        # A run without a later equal one isn't searched for, which keeps this linear.
-        if last[run[1]] > at:
-            while runs[close][1] != run[1]:
-                close += 1
-            if not re.search(r"\n[ \t]*\r?\n", text[run.end() : runs[close].start()]):
-                spans.append((run.start(), runs[close].end()))
-                at = close + 1
-                continue
-        at += 1
-    return spans
+    """Return the first paragraph or item of prose, joined to one line."""
+    for block in read_body(body).walk():
+        if block.kind not in {"paragraph", "item", "task"} or block.quoted:
+            continue
+        prose: list[str] = []
+        size = 0
+        for line in map(str.strip, body[block.start : block.end].split("\n")):
+            if _NON_PROSE.match(line) or size > 4 * SUMMARY_WIDTH:
+                if prose:
+                    break
+            elif plain_line(line):
+                prose.append(line)
+                size += len(line)
+        if prose:
+            return " ".join(prose)
+    return ""
 
 
 # Headings, and the sections and blocks that links refer to ----------------------------------------
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\r\n]*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_MAY_BE_HEADING = re.compile(r"#[ \t]|^[ \t>*+\-\d.)]*[-=]+[ \t]*\r?$", re.MULTILINE)
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
 
 
@@ -238,18 +166,14 @@ class Heading(NamedTuple):
 
 
 def headings_of(text: str) -> list[Heading]:
-    """Return the headings of a whole document in order, ignoring code and frontmatter."""
-    at = len(text) - len(body_of(text))
-    code = CodeRanges(text)
-    line, done = 1, 0
-    found: list[Heading] = []
-    for match in _HEADING.finditer(text, at):
-        if match.start() in code:
-            continue
-        line, done = line + text.count("\n", done, match.start()), match.start()
-        if title := plain_line(match[2]):
-            found.append(Heading(len(match[1]), title, line))
-    return found
+    """Return the headings of a whole document in order, those of items too, but not of quotes."""
+    if not _MAY_BE_HEADING.search(text):
+        return []
+    return [
+        Heading(block.level, title, block.first + 1)
+        for block in read(text).blocks
+        if block.level and not block.quoted and (title := plain_line(text[block.start : block.end]))
+    ]
 
 
 def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
@@ -330,11 +254,7 @@ def _anchor(heading: str) -> str:
 
 # Tasks --------------------------------------------------------------------------------------------
 
-_TASK = re.compile(
-    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<box>[^\[\]\r\n])\](?=[ \t]+(?P<text>\S[^\r\n]*))",
-    re.MULTILINE,
-)
-_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
+_BOX = re.compile(r"\[[^\[\]\r\n]\][ \t]")
 
 
 class TaskLine(NamedTuple):
@@ -355,31 +275,21 @@ class TaskLine(NamedTuple):
 
 
 def tasks_in(text: str) -> Iterator[TaskLine]:
-    """Yield the tasks of a text from top to bottom, ignoring code."""
-    code: CodeRanges | None = None
-    line, at = 1, 0
-    for found in _TASK.finditer(text):
-        code = code or CodeRanges(text)
-        line, at = line + text.count("\n", at, found.start()), found.start()
-        if found.start() not in code:
-            yield _task(found, line)
+    """Yield the tasks of a whole document from top to bottom."""
+    if _BOX.search(text):
+        yield from (_task(text, each) for each in read(text).walk() if each.kind == "task")
 
 
-def _task(found: re.Match[str], line: int) -> TaskLine:
-    return TaskLine(line, found["box"], found["text"].strip(), found.start("box"))
+def _task(text: str, block: Block) -> TaskLine:
+    said = text[block.start : block.end].partition("\n")[0].strip()
+    return TaskLine(block.first + 1, block.mark, said, text.rindex("]", 0, block.start) - 1)
 
 
 def task_at(text: str, line: int) -> TaskLine | None:
     """Return the task on a line, or the one whose list item the line continues."""
-    lines = text.split("\n")
-    if not 1 <= line <= len(lines):
-        return None
-    first = line
-    while first > 1 and not _BLOCK_START.match(lines[first - 1].rstrip("\r")):
-        first -= 1
-    start = sum(len(each) + 1 for each in lines[: first - 1])
-    found = _TASK.match(text, start)
-    return _task(found, first) if found and start not in CodeRanges(text) else None
+    blocks = (each for each in read(text).walk() if each.kind == "task")
+    found = next((each for each in blocks if each.first < line <= each.stop), None)
+    return _task(text, found) if found else None
 
 
 def ticked(text: str, task: TaskLine) -> str:

@@ -22,6 +22,8 @@ from kbtui.knowledge.format.leaves import Kind as Kind, Leaf, Span as Span, need
 _MARKED = ("code", "comment")
 """Kinds whose first and last line may be a mere marker."""
 _CACHE_LIMIT = 32_768  # characters; longer documents aren't kept
+_FIRST_PART = 1_000  # characters
+_PART_END = re.compile(r"\n[ \t]*\n(?=[^ \t\n])")
 _HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _HEAD_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 _KEY = re.compile(r"[^\s#\-][^:]*(?=:(?:\s|$))")
@@ -137,23 +139,44 @@ class Document:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All blocks from top to bottom, each line of the properties being one."""
-        return (*self._properties(), *self._read[0])
+        return tuple(self._walk(at_once=True))
 
-    @property
+    @cached_property
     def sections(self) -> tuple[Section, ...]:
         """The sections from top to bottom; the first is what is above all headings."""
-        return self._read[1]
+        found, above = [Section(0, "", ())], list[Section]()
+        for block in self.blocks:
+            if block.section < len(found):
+                continue
+            while above and above[-1].level >= block.level:
+                above.pop()
+            title = _folded(self.text[block.start : block.end])
+            path = (*above[-1].path, title) if above else (title,)
+            above.append(Section(block.level, title, path))
+            found.append(above[-1])
+        return tuple(found)
+
+    def walk(self) -> Iterator[Block]:
+        """Yield the blocks, reading little further than somebody asks."""
+        return iter(self.blocks) if "blocks" in self.__dict__ else self._walk(at_once=False)
+
+    def _walk(self, *, at_once: bool) -> Iterator[Block]:
+        yield from self._properties()
+        line, offset, section = self.text.count("\n", 0, self.body_start), self.body_start, 0
+        leaves = (_leaves if at_once else _leaves_by_parts)(self._body)
+        for kind, first, stop, start, end, depth, level, quoted in leaves:
+            section += level > 0 and not quoted
+            lines, span = (first + line, stop + line), (start + offset, end + offset)
+            if kind == "item" and (box := _BOX.match(self.text, *span)):
+                yield Block("task", *lines, box.end(), span[1], depth, section, 0, box[1], quoted)
+            else:
+                yield Block(kind, *lines, *span, depth, section, level, "", quoted)
 
     @cached_property
     def _body(self) -> str:
         """The text below the properties, in which a carriage return is a blank: it ends no line."""
         body = self.text[self.body_start :] if self.body_start else self.text
         return body.replace("\r", " ").replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-    @cached_property
-    def _read(self) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
-        first = self.text.count("\n", 0, self.body_start)
-        return _placed(self.text, _leaves(self._body), first, self.body_start)
 
     def _properties(self) -> Iterator[Block]:
         if not self.body_start:
@@ -215,7 +238,7 @@ class Document:
             if not has_ticks:
                 return Ranges(())
             spans = list(_spans_by_line(self.text, self.body_start))
-            if None not in spans and "]:" not in self.text:  # a label may have some as well
+            if None not in spans and not ("]:" in self.text and _LABEL.search(self.text)):
                 return Ranges(filter(None, spans))
         found = [self._whole_lines(each) for each in self.blocks if each.kind == "code"]
         if has_ticks:
@@ -230,15 +253,14 @@ class Document:
             return Ranges(())
         found: list[Span] = []
         for block in self.blocks:
-            if block.kind == "comment":
-                found.append(self._whole_lines(block))
-            elif block.kind not in {"code", "property"}:
-                found += _comments(self.text, block.start, block.end, self.code)
+            if block.kind not in {"code", "property"}:
+                is_open = block.kind == "comment"
+                found += _comments(self.text, block.start, block.end, self.code, is_open=is_open)
         return Ranges(found)
 
     def code_spans(self, block: Block) -> list[Span]:
         """Return the spans in backticks of one block, including the backticks."""
-        if block.kind in {"code", "property", "comment", "html"}:
+        if block.kind in {"code", "property"}:
             return []
         return list(filter(None, _code_spans(self.text, block.start, block.end)))
 
@@ -291,65 +313,64 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-# From leaves to blocks ----------------------------------------------------------------------------
-
-
-def _placed(
-    text: str, leaves: Iterable[Leaf], line: int, offset: int
-) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
-    """Return the blocks and sections of a text whose body begins at a line and offset."""
-    blocks: list[Block] = []
-    sections = [Section(0, "", ())]
-    above: list[Section] = []
-    for leaf in leaves:
-        kind, first, stop, start, end, depth, level, quoted = leaf
-        span, mark = (start + offset, end + offset), ""
-        if kind == "heading" and not quoted:
-            while above and above[-1].level >= level:
-                above.pop()
-            title = _folded(text[slice(*span)])
-            path = (*above[-1].path, title) if above else (title,)
-            above.append(Section(level, title, path))
-            sections.append(above[-1])
-        box = _BOX.match(text, *span) if kind == "item" else None
-        if box:
-            span, mark = (box.end(), span[1]), box[1]
-        shown: Kind = "task" if box else kind
-        lines, section = (first + line, stop + line), len(sections) - 1
-        blocks.append(Block(shown, *lines, *span, depth, section, level, mark, quoted))
-    return tuple(blocks), tuple(sections)
-
-
 def _leaves(body: str) -> Iterable[Leaf]:
     if not needs_parse(body):
         return scanned(body)
-    from kbtui.knowledge.format.block_parser import parse_leaves  # only here is the parser imported
+    from kbtui.knowledge.format.block_parser import parse_leaves  # imported only if needed
 
     return parse_leaves(body)
 
 
+def _leaves_by_parts(body: str) -> Iterator[Leaf]:
+    """Yield the same for who needs the first ones only, reading as much as is needed.
+
+    A part ends above an unindented line below a blank one. What is still open there is read again
+    with a part that is longer.
+    """
+    begin = above = 0
+    size = _FIRST_PART
+    while begin < len(body):
+        # A comment may end in any other part.
+        found = _PART_END.search(body, begin + size) if "%%" not in body else None
+        part = body[begin : found.end() if found else len(body)]
+        if not needs_parse(part):
+            leaves, lines, length = [*scanned(part)], part.count("\n"), len(part)
+        else:
+            from kbtui.knowledge.format.block_parser import parse_beginning
+
+            leaves, lines, length = parse_beginning(part, is_whole=not found)
+        for kind, first, stop, start, end, depth, level, quoted in leaves:
+            place = first + above, stop + above, start + begin, end + begin
+            yield kind, *place, depth, level, quoted
+        begin, above, size = begin + length, above + lines, 2 * size
+
+
 # Code ---------------------------------------------------------------------------------------------
 
-_HIDING = re.compile(
-    r"```|~~~|%%|\$\$"
-    r"|^[ \t>*+\-\d.)]*<"  # HTML
-    r"|^[ \t>*+\-\d.)]*[>*+\-.)](?: {5}| *\t)",  # code in an item or a quote
-    re.MULTILINE,
-)
+_HIDING_SIGNS = ("```", "~~~", "%%", "$$")
+_HTML = re.compile(r"^[ \t>*+\-\d.)]*<", re.MULTILINE)
+_CODE_IN_ITEM = re.compile(r"^[ \t>*+\-\d.)]*[>*+\-.)](?: {5}| *\t)", re.MULTILINE)
+_LABEL = re.compile(r"^[ \t>*+\-\d.)]*\[[^\]\n]*`", re.MULTILINE)  # of a definition or footnote
 _INDENTED = re.compile(r"^(?: {4}| {1,3}\t|\t)", re.MULTILINE)
 # What is indented and doesn't continue a paragraph: below bare signs, a heading, or what may be a
-# row of a table, a definition or a footnote.
+# definition or a footnote.
 _INDENTED_BLOCK = re.compile(
-    r"(?:\A|^(?:[ \t>*+\-\d.):=_]*(?:\#.*)?|.*(?:\||\]:).*)\n)[ \t>]*(?: {4}|\t)", re.MULTILINE
+    r"(?:\A|^(?:[ \t>*+\-\d.):=_]*(?:\#.*)?|.*\]:.*)\n)[ \t>]*(?: {4}|\t)", re.MULTILINE
 )
+_TABLE = re.compile(r"^[ \t>*+\-\d.)]*[|:\-][|:\- \t]*$", re.MULTILINE)  # the line below its head
 
 
 def _may_hide(text: str) -> bool:
     """Return whether a text may have lines of code or HTML, formulas or comments."""
-    if _HIDING.search(text):
+    if any(sign in text for sign in _HIDING_SIGNS) or ("<" in text and _HTML.search(text)):
         return True
-    # Of a table, the last row may have no bar.
-    return bool(_INDENTED.search(text)) and ("|" in text or bool(_INDENTED_BLOCK.search(text)))
+    if "    " not in text and "\t" not in text:
+        return False
+    if _CODE_IN_ITEM.search(text):
+        return True
+    if not _INDENTED.search(text):
+        return False
+    return bool(_INDENTED_BLOCK.search(text)) or ("|" in text and bool(_TABLE.search(text)))
 
 
 def _spans_by_line(text: str, start: int) -> Iterator[Span | None]:
@@ -389,13 +410,17 @@ def _code_spans(text: str, start: int, end: int) -> Iterator[Span | None]:
             yield None
 
 
-def _comments(text: str, start: int, end: int, code: Ranges) -> Iterator[Span]:
-    """Yield the comments within a paragraph; what is never closed is none."""
-    opened = -1
+def _comments(
+    text: str, start: int, end: int, code: Ranges, *, is_open: bool = False
+) -> Iterator[Span]:
+    """Yield the comments in a block; one that isn't closed is none, or, if `is_open`, the rest."""
+    begin = -1
     for mark in _COMMENT_MARK.finditer(text, start, end):
-        is_closed = opened >= 0 and text.startswith("%%", opened) == (mark[0] == "%%")
-        if opened >= 0 and is_closed and mark[0] != "<!--":
-            yield opened, mark.end()
-            opened = -1
-        elif opened < 0 and mark[0] != "-->" and mark.start() not in code:
-            opened = mark.start()
+        if begin >= 0:
+            if mark[0] == ("%%" if text.startswith("%%", begin) else "-->"):
+                yield begin, mark.end()
+                begin = -1
+        elif mark[0] != "-->" and mark.start() not in code:
+            begin = mark.start()
+    if begin >= 0 and is_open:
+        yield begin, end

@@ -27,13 +27,14 @@ Span = tuple[int, int]
 Leaf = tuple[Kind, int, int, int, int, int, int, bool]
 """A block before its section is known: kind, lines, span, depth, level, whether it is quoted."""
 
-_SPECIAL = re.compile(
-    r"```|~~~|%%|\$\$|\]:"  # code, comments, formulas, definitions and footnotes
-    r"|^[ \t]+[^ \t\n]"  # indented
-    r"|^[<>]"  # HTML, a quote
-    r"|^(?:[*_=][ \t]*)+$|^[|:-][|:\- \t]*$"  # a rule, the line below a heading or a table's head
+# Signs of code, comments, formulas, definitions and footnotes
+_SPECIAL = ("```", "~~~", "%%", "$$", "]:")
+_SPECIAL_LINE = re.compile(
+    r"^(?:[ \t]+[^ \t\n]"  # indented
+    r"|[<>]"  # HTML, a quote
+    r"|(?:[*_=][ \t]*)+$|[|:-][|:\- \t]*$"  # a rule, the line below a heading or a table's head
     # An empty item, one of code, and one that begins with another block
-    r"|^(?:[-*+]|\d{1,9}[.)])(?:$|\t| {5}| +(?:$|\t|[-*+>#<~|:$%_=`]|\d{1,9}[.)]))",
+    r"|(?:[-*+]|\d{1,9}[.)])(?:$|\t| {5}| +(?:$|\t|[-*+>#<~|:$%_=`]|\d{1,9}[.)])))",
     re.MULTILINE,
 )
 _SIGNS = re.compile(r"#{1,6}(?=[ \t]|$)")
@@ -45,7 +46,7 @@ def needs_parse(text: str) -> bool:
 
     What has no more is read line by line, which `block_parser` would read in the same way.
     """
-    return _SPECIAL.search(text) is not None
+    return any(sign in text for sign in _SPECIAL) or _SPECIAL_LINE.search(text) is not None
 
 
 def scanned(text: str) -> Iterator[Leaf]:

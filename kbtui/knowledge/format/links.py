@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kbtui.knowledge.format.body import CodeRanges
+from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.yaml_edit import Node
 
 LinkKind = Literal["related", "wiki", "markdown"]
@@ -130,8 +130,8 @@ def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
     """Return the links of a Markdown body whose first line has the number `first_line`."""
     if "[" not in text:
         return []
-    code = CodeRanges(text)
     found = [*_wiki_links(text), *_markdown_links(text)]
+    code = read_body(text).code if found else ()
     placed: list[PlacedLink] = []
     line, at = first_line, 0
     for match, link in sorted(found, key=lambda pair: pair[0].start()):

@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kbtui.knowledge.format.body import CodeRanges, body_of
+from kbtui.knowledge.format.body import body_of
+from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.links import links_in_body
 
 SHORTEST_NAME = 3
@@ -35,7 +36,7 @@ def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
         return []
     body = body_of(text)
     above = len(text) - len(body)
-    code = CodeRanges(body)
+    code = read_body(body).code
     taken = [(link.start, link.end) for link in links_in_body(body)]
     taken += [found.span() for found in _URL_OR_EMAIL.finditer(body)]
     found: list[Mention] = []

@@ -7,7 +7,7 @@ tags. Messages of a conversation are parsed whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +17,7 @@ from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from kbtui.knowledge.format.body import CodeRanges
+from kbtui.knowledge.format.document import Document
 from kbtui.text import clean
 
 if TYPE_CHECKING:
@@ -50,10 +50,8 @@ _HTML_NAMES = re.compile(
     "|s|samp|section|select|small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td"
     "|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
 )
-_HIDDEN_ENDS = {"%%": "%%", "<!--": "-->", "<script": "</script>", "<style": "</style>"}
-_HIDDEN_DELIMITER = re.compile(
-    r"%%|<!--|-->|</?(?:script|style)>|<(?:script|style)(?=\s)", re.IGNORECASE
-)
+_SCRIPT = re.compile(r"<(/?)(script|style)(?=[\s>])[^<>]*>", re.IGNORECASE)
+_HIDING_SIGN = re.compile(r"%%|<!--|<script|<style|\^", re.IGNORECASE)
 _BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 
 
@@ -125,26 +123,35 @@ def parse_line(text: str) -> list[SyntaxTreeNode]:
 
 def without_hidden(text: str) -> str:
     """Return a text without comments and block ids; line numbers stay the same."""
-    if not _HIDDEN_DELIMITER.search(text) and "^" not in text:
+    if not _HIDING_SIGN.search(text):
         return text
-    code = CodeRanges(text)
-
-    def blank(found: re.Match[str]) -> str:
-        return found[0] if found.start() in code else " " * len(found[0])
-
-    text = _BLOCK_ID.sub(blank, text)
+    document = Document(text, has_head=False)
     kept: list[str] = []
-    at, start, end = 0, 0, ""
-    for found in _HIDDEN_DELIMITER.finditer(text):
-        delimiter = found[0].lower()
-        if found.start() in code:
-            continue
-        if end and delimiter == end:
-            kept += [text[at:start], "\n" * text.count("\n", start, found.end())]
-            at, end = found.end(), ""
-        elif not end:
-            start, end = found.start(), _HIDDEN_ENDS.get(delimiter.removesuffix(">"), "")
+    at = 0
+    for start, end in sorted([*_closed_comments(document), *_scripts(document)]):
+        if start >= at:
+            kept += [text[at:start], "\n" * text.count("\n", start, end)]
+            at = end
     return "".join([*kept, text[at:]])
+
+
+def _closed_comments(document: Document) -> Iterator[tuple[int, int]]:
+    """Yield the comments that end, and the block ids, which are as little text."""
+    text, code = document.text, document.code
+    yield from (span for span in document.comments if text.endswith(("%%", "-->"), *span))
+    yield from (id_.span() for id_ in _BLOCK_ID.finditer(text) if id_.start() not in code)
+
+
+def _scripts(document: Document) -> Iterator[tuple[int, int]]:
+    """Yield the scripts and styles that end."""
+    begin, opened = 0, ""
+    for tag in _SCRIPT.finditer(document.text):
+        name = tag[2].lower()
+        if tag.start() not in document.code and not opened and not tag[1]:
+            begin, opened = tag.start(), name
+        elif tag[1] and name == opened:
+            yield begin, tag.end()
+            opened = ""
 
 
 _MAX_NESTING = 100  # a list takes two levels; the parser drops what is deeper

@@ -12,7 +12,7 @@ format.body        Markdown bodies: where they begin, headings, tasks, tags, sum
 format.document    `Document`, the one reader of Markdown: blocks, visible lines, code, comments
 format.frontmatter frontmatter: parsing, and edits in place
 format.facts       `Fact`: a statement to be written to a file
-format.lines       Markdown lines: headings, list items, fenced blocks
+format.lines       single lines of Markdown: bullets, headings
 
 Internally the library uses `linking`, which resolves names and repairs links, and `habits` and
 `dendron`, which follow the naming conventions of other notes programs.

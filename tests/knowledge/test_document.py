@@ -259,6 +259,25 @@ def test_a_code_span_ends_with_its_block_and_needs_as_many_backticks() -> None:
     assert [text[start:end] for start, end in read(text).code] == ["`b\nc`", "`` e ` f ``", "` h`"]
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a\n```py\n# x\n```\nb", "```py\n# x\n```"),
+        ("````md\n```py\nx\n```\n````\nb", "````md\n```py\nx\n```\n````"),
+        ("~~~\n```\n~~~\nb", "~~~\n```\n~~~"),
+        ("```\n```py\n```\nb", "```\n```py\n```"),
+        ("```one``` line\nb", ""),
+        ("- ```\n  a\nb", "- ```\n  a"),
+        ("\n    a\nb", ""),
+    ],
+)
+def test_a_fence_ends_at_one_of_its_sign_that_is_as_long_and_says_nothing(
+    text: str, code: str
+) -> None:
+    lines = text.split("\n")
+    assert "\n".join(lines[number] for number in sorted(read(text).fenced)) == code
+
+
 def test_comments_are_found_in_and_between_paragraphs_and_not_in_code() -> None:
     text = "a %%b%% c <!-- d --> `%%e%%` %%f\n\n%%\ng\n%%\n"
     assert [text[start:end] for start, end in read(text).comments] == [

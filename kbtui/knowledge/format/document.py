@@ -22,6 +22,7 @@ from kbtui.knowledge.format.leaves import Kind as Kind, Leaf, Span as Span, need
 _MARKED = ("code", "comment")
 """Kinds whose first and last line may be a mere marker."""
 _CACHE_LIMIT = 32_768  # characters; longer documents aren't kept
+_FENCES = ("```", "~~~")
 _FIRST_PART = 1_000  # characters
 _PART_END = re.compile(r"\n[ \t]*\n(?=[^ \t\n])")
 _HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n")
@@ -245,6 +246,13 @@ class Document:
             for block in self.blocks:
                 found += self.code_spans(block)
         return Ranges(found)
+
+    @cached_property
+    def fenced(self) -> frozenset[int]:
+        """The numbers, from 0, of all lines of code between fences, including these."""
+        code = (each for each in self.blocks if each.kind == "code")
+        fenced = (each for each in code if self.text.startswith(_FENCES, each.start))
+        return frozenset(line for each in fenced for line in range(each.first, each.stop))
 
     @cached_property
     def comments(self) -> Ranges:

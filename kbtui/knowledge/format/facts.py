@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Literal
 
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.lines import bullet_of, fenced
+from kbtui.knowledge.format.document import read_body
+from kbtui.knowledge.format.lines import bullet_of
 from kbtui.text import clean_line, fold
 
 # Words that don't change what is said of the user. Never "not", names, he, she, was.
@@ -39,7 +40,6 @@ _NT_SUFFIX = re.compile(r"n't\b")
 _SIGNIFICANT = frozenset("#%&@")
 _NUMBER_SIGNS = frozenset(".,:/-")
 _PUNCTUATION = re.compile(r"[\W_]")
-_HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
 _CACHE_LIMIT = 32_768  # characters; the statements of longer texts aren't cached
@@ -151,10 +151,17 @@ def _in_body(body: bytes) -> Iterator[str]:
 
 
 def stating_lines(body: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that state something and their 1-based numbers: no headings, rules, code."""
-    for number, (line, is_code) in enumerate(fenced(body.split("\n")), 1):
-        if line.strip() and not (is_code or _HEADING.match(line) or _RULE.match(line)):
-            yield number, line.rstrip("\r")
+    """Yield the lines that state something and their 1-based numbers.
+
+    Those are all but headings, rules and code between fences; what is merely indented need not be
+    meant as code.
+    """
+    document = read_body(body)
+    headings = (range(each.first, each.stop) for each in document.blocks if each.level)
+    silent = document.fenced.union(*headings)
+    for number, line in enumerate(body.split("\n")):
+        if line.strip() and not (number in silent or _RULE.match(line)):
+            yield number + 1, line.rstrip("\r")
 
 
 def _folded_words(text: str) -> list[str]:

@@ -1,13 +1,11 @@
-"""Classification of Markdown lines: headings, list items, fenced blocks."""
+"""What a line of Markdown is by itself: a heading, a list item; see `document` for the whole."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 
 _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*(?:(?<=[ \t])#+)?\s*")  # not C#
-_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -26,16 +24,3 @@ def heading_of(line: str) -> tuple[int, str] | None:
     """Return the level and text of a heading; None for any other line."""
     match = _HEADING.fullmatch(line)
     return (len(match[1]), match[2]) if match else None
-
-
-def fenced(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it belongs to a fenced block (fences included)."""
-    fence = ""
-    for line in lines:
-        match = _FENCE.match(line)
-        run, info = match.groups() if match else ("", "")
-        yield line, bool(fence or run)
-        if not fence:
-            fence = run
-        elif run.startswith(fence) and not info.strip():  # of the same sign, and as long
-            fence = ""

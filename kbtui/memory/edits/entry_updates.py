@@ -26,9 +26,10 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import body_of
+from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import value_text
-from kbtui.knowledge.format.lines import bullet_of, fenced, heading_of
+from kbtui.knowledge.format.lines import bullet_of, heading_of
 from kbtui.offline.language import of_all, significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, fold
@@ -260,7 +261,7 @@ def _below_lead(body: str, line: str) -> str:
 
 def _items(body: str) -> Iterator[BodyItem]:
     heading = ""
-    for (kind, _), group in groupby(_classified(body.splitlines()), itemgetter(0)):
+    for (kind, _), group in groupby(_classified(body), itemgetter(0)):
         lines = [line for _, line in group]
         if kind == "heading":
             level, title = heading_of(lines[-1]) or (0, "")
@@ -273,14 +274,15 @@ def _items(body: str) -> Iterator[BodyItem]:
             yield from (BodyItem(heading, plain_fact(line)) for line in lines)
 
 
-def _classified(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
+def _classified(body: str) -> Iterator[tuple[tuple[str, int], str]]:
     """Yield each line with its kind and paragraph number; runs of a kind belong together."""
+    fenced = read_body(body).fenced
     paragraph = 0
-    for line, is_code in fenced(lines):
-        kind = "block" if is_code else _kind_of(line)
+    for number, line in enumerate(body.split("\n")):
+        kind = "block" if number in fenced else _kind_of(line)
         # A line of text starting with a tag starts a paragraph; a comment in code doesn't.
         paragraph += kind == "text" and line.startswith("#")
-        yield (kind, paragraph), line
+        yield (kind, paragraph), line.removesuffix("\r")
 
 
 def _kind_of(line: str) -> str:

@@ -20,6 +20,7 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``named``: starts of lines that state the user's name; ``self``: pronouns by which speakers mean
   themselves; ``agree``: starts of answers that agree;
 - ``deny``: negations;
+- ``labels``: words of headings and names of things that state nothing by themselves;
 - ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 
 A ``~`` in a phrase stands for each of the language's ``endings``.
@@ -43,7 +44,8 @@ _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 CACHE_LIMIT = 4_096
 """The results for texts of this many characters or more aren't cached."""
 _MIN_ABBREVIATION = 3
-_NOT_IN_KNOWN = ("before", "after")  # Summer and Winter are first names as well
+# Summer and Winter are first names as well; what names a heading tells no language.
+_NOT_IN_KNOWN = ("before", "after", "labels")
 _SINGLE_WORD = 2  # a tuple of the word, and whether a colon must follow
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 

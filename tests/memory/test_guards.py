@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
 from kbtui.history.change import Actor
-from kbtui.memory.edits.guards import MAX_LOST, lost_share, review_reason
+from kbtui.memory.edits.guards import MAX_LOST, lost_share, missing_facts, review_reason
+from tests.memory.plants import BLOCKS, INVENTION, LINE
 
 SEED = """# User Preferences
 
@@ -51,6 +53,14 @@ def test_a_line_that_the_user_wrote_is_theirs_to_change() -> None:
     )
     moved = "# Skills\n\n- Programming languages: Python, JavaScript, Go\n\n# User Preferences\n\n"
     assert not review_reason(SEED, moved + "- Favorite color: blue\n", authors)
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_a_file_is_not_removed_for_what_only_it_says_in_any_kind_of_markdown(kind: str) -> None:
+    text = f"# Alice\n\n{BLOCKS[kind].replace('{}', INVENTION)}\n"
+    lost = missing_facts(text, [f"- {LINE}\n- It owns Alice and a database\n"])
+    assert any(INVENTION in each for each in lost)
+    assert missing_facts(text, [f"Notes: {text}\n- {INVENTION}, it owns Alice, and\n"]) == []
 
 
 @given(memories, memories)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.facts import statements
-from kbtui.memory.edits.editor import Ground, names_of_user
+from kbtui.memory.edits.editor import Ground, claims_in, names_of_user
 from kbtui.offline.language import begins, holds, of_all, tokens
 from kbtui.offline.lines import sentences
 
@@ -36,7 +35,8 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
         return Cited()
     user_ground = context.find_ground()
     documents = _documents(context)
-    lines = [each for each in statements("\n".join(texts)) if user_ground.lacks(each)]
+    shown = (each.text for text in texts for each in claims_in(text))
+    lines = [each for each in dict.fromkeys(shown) if user_ground.lacks(each)]
     if _is_about_user(context, lines):
         return Cited()
     found = [path for path, has in documents.items() if not all(map(has.lacks, lines))]

@@ -58,6 +58,8 @@ class Made:
         data = {"path": edited.path}
         if edited.commit is None:
             return ToolResult(f"{edited.path} says so already.", "nothing to change", data=data)
+        if edited.left_out:
+            output += f"\nLeft out, as nobody has said it: {', '.join(edited.left_out)}."
         return ToolResult(output, summary, commit=edited.commit, data=data)
 
 

@@ -226,6 +226,15 @@ class Overlay:
             path = habits.path_for(kind, title, day, folder, number)
         return path
 
+    def has_label(self, name: str) -> bool:
+        """Return whether an entry has a name as its tag, title or alias; case doesn't count."""
+        wanted = fold(name.strip("#"))
+        return any(
+            wanted in map(fold, (info.title, *info.tags, *info.aliases))
+            for info in self._entries.infos()
+            if not self.conceals(info.path)
+        )
+
     def new_name(self, info: Entry | EntryInfo, wanted: str) -> NewName:
         """Parse the new name a person gives an entry: a title, a slug or category/slug.
 

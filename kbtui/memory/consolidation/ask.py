@@ -33,7 +33,7 @@ from kbtui.memory.consolidation.completing import (
 )
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.entry_updates import current_statements
-from kbtui.memory.edits.grounding import ground_of
+from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.keeping import FileStatements
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
@@ -157,6 +157,9 @@ class Condenser:
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
         answer = found[0] if len(found) == 1 else _merged_answers(found)
+        said = Ground.of((None, each.content) for each in page.spoken)
+        if said.lacks_name(answer.title, Ground()):
+            answer = replace(answer, title="")  # it names a file
         return await self._complete(answer, page) if brief else answer
 
     async def _complete(self, answer: Answer, page: Page) -> Answer:

@@ -17,12 +17,12 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format.body import body_of
-from kbtui.knowledge.format.facts import normalise, plain_fact, statements
+from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import CURATE, prompt
-from kbtui.memory.edits.entry_updates import is_said
+from kbtui.memory.edits.guards import missing_facts
 from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES, WorkingCopy
@@ -345,8 +345,7 @@ def _same_named(infos: Iterable[EntryInfo]) -> Iterator[list[EntryInfo]]:
 
 
 def _is_within(files: Overlay, path: str, other: str) -> bool:
-    said = statements(shown_text(files.data(other)))
-    return all(is_said(each, said) for each in statements(shown_text(files.data(path))))
+    return not missing_facts(shown_text(files.data(path)), [shown_text(files.data(other))])
 
 
 def _repeated(texts: Mapping[str, str]) -> Iterator[Problem]:

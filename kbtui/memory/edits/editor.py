@@ -24,6 +24,7 @@ from kbtui.memory.edits.working_copy import (
     WorkingCopy,
 )
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.claims import claims_in as claims_in
 from kbtui.memory.records.committing import committed
 from kbtui.workspace.layout import Workspace
 
@@ -33,7 +34,8 @@ class EditResult:
     """The outcome of an edit.
 
     `path` is the file's name now and `former` its previous name; `commit` is what was written, if
-    anything; `waits` is the change that a person must decide on, and `why`.
+    anything; `waits` is the change that a person must decide on, and `why`. `left_out` are tags,
+    names and summaries that weren't written, as nobody had said them.
     """
 
     path: str
@@ -41,6 +43,7 @@ class EditResult:
     commit: Commit | None = None
     waits: Change | None = None
     why: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -109,7 +112,8 @@ class Editor:
         copy = WorkingCopy(self.services, author, waiting=waiting)
         former = copy.file(operation.ref) if operation.ref else ""
         done = copy.perform(operation)
-        edited = EditResult(done.made[0] if done.made else former, former, why=done.proposed)
+        path = done.made[0] if done.made else former
+        edited = EditResult(path, former, why=done.proposed, left_out=tuple(copy.left_out))
         change.reason = reason(edited)
         if not done.proposed:
             copy.stage(change)

@@ -453,12 +453,6 @@ def _is_list(value: Any) -> bool:
     )
 
 
-def missing_statements(old: str, texts: Iterable[str]) -> list[str]:
-    """Return the statements of a text that none of the other texts makes."""
-    said = [statement for text in texts for statement in statements(text)]
-    return [statement for statement in statements(old) if not is_said(statement, said)]
-
-
 # Outdated statements ------------------------------------------------------------------------------
 
 

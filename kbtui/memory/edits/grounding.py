@@ -153,6 +153,20 @@ class Ground:
             or self._misquoted(line, known)
         )
 
+    def lacks_name(self, name: str, known: Ground) -> str:
+        """Return the words of a name or a heading that aren't grounded, or "".
+
+        It is too short for a share of its words: each must have been said or asked, or be `known`.
+        """
+        figures, dates = figures_and_dates(name)
+        calendar = frozenset(analyser.terms(" ".join(each.text for each in dates)))
+        free = known.terms | stems_of("labels") | calendar
+        terms, compounds = self.terms | self.asked, language_of(name).nouns_have_capitals
+        stems = _required_stems(name, free)
+        return " ".join(
+            each for each in stems if not _occurs(each, terms, compounds)
+        ) or self._ungrounded_figure(Sentence.of(name), figures, dates, known)
+
     def _ungrounded_figure(
         self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[FoundDate], known: Ground
     ) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -18,8 +18,9 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import plain_fact, statements
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
-from kbtui.memory.edits.entry_updates import evolution_of, is_said, missing_statements
+from kbtui.memory.edits.entry_updates import evolution_of, is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key
+from kbtui.memory.records.claims import Claim, claims_of, facts_of
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
@@ -56,8 +57,9 @@ def check(
                 "Leave the lines between --- be.",
             )
         before, after = shown_text(files.data(path)), shown_text(data)
-        _check_facts(entry.title, _added(before, data), files, is_forbidden, by_tool=by_tool)
+        _check_forgotten(entry.title, _added(before, data), files, is_forbidden)
         if not by_tool:
+            _check_worth(before, after, files)
             _check_kept(path, before, after)
 
 
@@ -124,9 +126,9 @@ def _removed_human_lines(
 
 
 def _gained(files: Overlay, edits: Edits, path: str) -> list[str]:
-    """Return the statements of edits that a file doesn't make."""
+    """Return what edits tell and a file doesn't."""
     old = shown_text(files.original(path))
-    return [line for data in edits.values() for line in _added(old, data)]
+    return [each.text for data in edits.values() for each in _added(old, data)]
 
 
 def _names_of(files: Overlay, path: str) -> list[str]:
@@ -206,41 +208,47 @@ def _check_kept(path: str, before: str, after: str) -> None:
         )
 
 
-def _check_facts(
-    title: str,
-    added: list[str],
-    files: Overlay,
-    is_forbidden: Callable[[str], bool],
-    *,
-    by_tool: bool,
+def _check_forgotten(
+    title: str, added: Iterable[Claim], files: Overlay, is_forbidden: Callable[[str], bool]
 ) -> None:
-    """Reject what was forgotten, or isn't a statement at all."""
-    known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
-    for fact in added:
-        if fact in known:
-            continue
-        if not by_tool:
-            _check_worth(fact)
-        if is_forbidden(fact) or is_forbidden(f"{title}: {fact}"):
+    """Reject what was forgotten, in whatever kind of Markdown."""
+    forgotten = [
+        each.text
+        for each in added
+        if not each.is_own and (is_forbidden(each.text) or is_forbidden(f"{title}: {each.text}"))
+    ]
+    if not forgotten:
+        return
+    known = {each.text for data in files.before.values() for each in claims_of(shown_text(data))}
+    for fact in forgotten:
+        if fact not in known:
             raise UsageError(
                 f"{shorten(fact, _SHOWN)!r} was forgotten by the user.", "Leave it out."
             )
 
 
-def _check_worth(fact: str) -> None:
-    why = why_unusable(fact)
-    if why is not None or is_placeholder(fact):
-        raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
-    if len(fact) > _MAX_LINE:
+def _check_worth(before: str, after: str, files: Overlay) -> None:
+    """Reject a new line that is no statement at all."""
+    there = {*statements(before)}
+    for fact in statements(after):
+        if fact in there:
+            continue
+        why = why_unusable(fact)
+        if len(fact) <= _MAX_LINE and why is None and not is_placeholder(fact):
+            continue
+        if any(fact in statements(shown_text(data)) for data in files.before.values()):
+            continue
+        if why is not None or is_placeholder(fact):
+            raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
         raise UsageError("A line of that length is no fact.", "Write short lines.")
 
 
 def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
     if edits[path] is None:
-        return _removal_reason(path, missing_statements(old, elsewhere), authors)
+        return _removal_reason(path, missing_facts(old, elsewhere), authors)
     new = shown_text(edits[path])
-    said = [*chain.from_iterable(map(statements, elsewhere))]
+    said = [*chain.from_iterable(map(facts_of, elsewhere))]
     kept = {*map(str.rstrip, split_lines(new))}
 
     def counts(line: str, author: Actor) -> bool:
@@ -268,16 +276,22 @@ def _loss_reason(files: Overlay, edits: Edits) -> str:
     added_count, lost = 0, []
     for path, data in edits.items():
         before, after = shown_text(files.data(path)), shown_text(data)
-        added_count += len(_added(before, data))
-        lost += missing_statements(before, [after, *_said_elsewhere(files, path, edits)])
+        added_count += sum(each.is_fact for each in _added(before, data))
+        lost += missing_facts(before, [after, *_said_elsewhere(files, path, edits)])
     if len(lost) <= added_count:
         return ""
     return f"it ended before it was finished, and {shorten(lost[0], _SHOWN)!r} would be gone"
 
 
-def _added(before: str, data: bytes | None) -> list[str]:
-    known = set(statements(before))
-    return [fact for fact in statements(shown_text(data)) if fact not in known]
+def _added(before: str, data: bytes | None) -> list[Claim]:
+    known = {each.text for each in claims_of(before)}
+    return [each for each in claims_of(shown_text(data)) if each.text not in known]
+
+
+def missing_facts(old: str, texts: Iterable[str]) -> list[str]:
+    """Return the facts of a file that none of the other texts tells."""
+    said = dict.fromkeys(chain.from_iterable(map(facts_of, texts)))
+    return [fact for fact in facts_of(old) if fact not in said and not is_said(fact, [*said])]
 
 
 def _lines(text: str) -> list[str]:

@@ -42,6 +42,7 @@ from kbtui.memory.edits.operations import (
 )
 from kbtui.memory.edits.subjects import is_user
 from kbtui.memory.edits.working_copy import Operation, OperationResult, WorkingCopy
+from kbtui.memory.records.claims import Claim, lines_where
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.redaction.redact import redact
@@ -146,19 +147,21 @@ class FactKeeper:
         about = f"{fact.subject} {self.copy.title(path)}" if path is not None else ""
         about = f"{about} {next((old for _, old in self._outdated(fact)), '')}"
 
-        def is_made_up(line: str) -> bool:
-            lacks = bool(statements(line) and self.copy.lacks(line, about))
-            if lacks:
-                self.copy.record_ungrounded(line)
-            return lacks
+        def is_said(claim: Claim) -> bool:
+            lacking = self.copy.lacks_claim(claim, about)
+            if lacking:
+                self.copy.record_ungrounded(claim.text)
+            return not lacking
 
-        lines = _without(fact.text.splitlines(), is_made_up, "Nobody has said that.")
-        is_known = path is not None or not self.copy.lacks(fact.subject, " ".join(lines))
+        text = "\n".join(lines_where(fact.text, is_said))
+        if fact.text.strip() and not statements(text):
+            raise UsageError("Nobody has said that.")
+        is_known = path is not None or is_said(Claim(fact.subject, "label"))
         return replace(
             fact,
-            text="\n".join(lines),
+            text=text,
             subject=fact.subject if is_known else "",
-            summary="" if self.copy.lacks(fact.summary, about) else fact.summary,
+            summary=fact.summary if is_said(Claim(fact.summary)) else "",
         )
 
     def _is_buried(self, line: str, subject: str) -> bool:

@@ -61,10 +61,7 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
         if not name:
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         _check_new(copy, kind, name)
-        summary = content.get("summary", "")
         said = content | {"sections": content.get("sections") or {}}
-        if summary and copy.lacks(summary, name):
-            said["summary"] = ""
         text = copy.files.habits().entry(kind, name, day, said)
         path = copy.files.free_path(kind, name, day, content.get("folder", ""))
         return {path: text.encode("utf-8", "replace")}

@@ -7,8 +7,9 @@ somebody else has changed meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -17,14 +18,16 @@ from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.entries.entry import (
+    DATED,
     ENTRY_TYPES,
+    TYPE_OF_FOLDER,
     Entry,
     is_entry,
     parse_entry,
     slug_of,
     without_line,
 )
-from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits import guards
@@ -33,8 +36,10 @@ from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.claims import OWN_WORDS, Claim, claims_in, claims_of, without_label
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.text import clean_line, fold, shorten
+from kbtui.offline.language import significant_terms
+from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -42,7 +47,9 @@ from kbtui.workspace.layout import short_name
 USER = "USER.md"
 NOTES = ("SOUL.md", USER, MEMORY)
 _LINK = re.compile(r"\[\[([^\]|#\n]+)")
+_NUMBER = re.compile(r"-\d+$")
 _SHOWN = 80
+_MAX_LABEL = 2  # content words; a longer one is a sentence
 _ABOUT_PEOPLE = frozenset({"person", "preference", "fact"})
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
 
@@ -131,8 +138,8 @@ class WorkingCopy:
     """The files of one run with the edits so far, and its `operations`, done or `proposed`.
 
     If `careful`, because a run ended early, the removal of facts is left to a person. `waiting` are
-    earlier proposals, by path; they are treated as accepted. `ungrounded` are the lines left out
-    because nobody has said them.
+    earlier proposals, by path; they are treated as accepted. `ungrounded` are the lines, and
+    `left_out` the tags, names and summaries, that aren't written because nobody has said them.
     """
 
     def __init__(
@@ -156,6 +163,7 @@ class WorkingCopy:
         self.operations: list[Operation] = []
         self.proposed: list[ProposalGroup] = []
         self.ungrounded: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
         self._edited: set[str] = set()
         self._restated: set[str] = set()
         self._ground = author.ground
@@ -174,7 +182,8 @@ class WorkingCopy:
             return OperationResult()
         guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
         self._check_subjects(edits)
-        why = self._reason_to_ask(operation, edits, self._check_grounded(edits))
+        edits, unsaid = self._check_grounded(edits)
+        why = self._reason_to_ask(operation, edits, unsaid)
         made = tuple(path for path in edits if not self.files.exists(path))
         if not why:
             self.files.apply(edits)
@@ -249,8 +258,13 @@ class WorkingCopy:
 
     # Grounding -------------------------------------------------------------------------------
 
-    def lacks(self, line: str, about: str = "") -> str:
-        """Return the part of a line that nobody has said, or ""; words of `about` don't count."""
+    def lacks(self, text: str, about: str = "") -> str:
+        """Return the part of a text that nobody has said, or ""; words of `about` don't count."""
+        claims = claims_in(text) if self._ground is not None else ()
+        return next(filter(None, (self.lacks_claim(each, about) for each in claims)), "")
+
+    def lacks_claim(self, claim: Claim, about: str = "") -> str:
+        """Return the part of a claim that nobody has said and that isn't known anyway, or ""."""
         if self._ground is None:
             return ""
         fresh = self.files.shown - self._cited if self.author.cites_files else ()
@@ -258,10 +272,26 @@ class WorkingCopy:
             texts = [shown_text(self.files.original(path)) for path in fresh]
             self._ground |= Ground.of((None, line) for each in texts for line in each.splitlines())
             self._cited.update(fresh)
-        linked = (self.named(target.strip()) for target in _LINK.findall(line))
+        linked = (self.named(target.strip()) for target in _LINK.findall(claim.text))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]
-        known = [WORDING, *self.user_names(), about, *names]
-        return self._ground.lacks(line, Ground.of([(None, " ".join(known))]))
+        is_line = claim.form == "line" or (claim.form == "label" and _is_long(claim.text))
+        own = WORDING if claim.form == "line" else OWN_WORDS
+        known = _known(" ".join((own, *self.user_names(), about, *names)))
+        lacks = self._ground.lacks if is_line else self._ground.lacks_name
+        lacking = lacks(claim.text, known)
+        is_here = lacking and claim.form != "line" and self._is_name_here(claim.text)
+        return "" if is_here else lacking
+
+    def _is_name_here(self, label: str) -> bool:
+        """Return whether the workspace has something of this name: an entry, a tag, a file."""
+        name = label.partition("#")[0].strip() or label.strip("# ")
+        path = self.named(name)
+        if path is not None or self.files.conceals(name):
+            return path is not None and not self.files.conceals(path)
+        try:
+            return self.files.has_label(name) or files.exists(self.files.layout, name)
+        except KbtuiError:
+            return False
 
     def user_names(self) -> tuple[str, ...]:
         """Return the user's names according to USER.md and MEMORY.md."""
@@ -288,38 +318,99 @@ class WorkingCopy:
                         f"{entry.title!r} is the user.", "Lines about them go into MEMORY.md."
                     )
 
-    def _check_grounded(self, edits: Edits) -> str:
-        """Return what nobody has said, for a tool's edits; reject other edits because of it."""
-        for line, about in self._new_lines(edits) if self.author.ground is not None else ():
-            lacking = self.lacks(line, about)
-            if not lacking:
-                continue
-            why = f"nobody has said {shorten(lacking, _SHOWN)!r}"
-            if self.author.by_tool:
-                return why
-            self.record_ungrounded(line)
-            raise UsageError(
-                f"{why}: {shorten(line, _SHOWN)!r}.",
-                "Write only what was said, with its names, numbers and dates.",
-            )
-        return ""
+    def _check_grounded(self, edits: Edits) -> tuple[Edits, str]:
+        """Return edits without labels that nobody has said, and what else nobody has said.
 
-    def _new_lines(self, edits: Edits) -> Iterator[tuple[str, str]]:
-        """Yield the added lines and new entries' titles (except a tool's), each with its topic.
+        A tag, another name or a summary isn't needed; if anything else, or everything, was made up,
+        a person decides on a tool's edits, and others are rejected.
+        """
+        unsaid = [*self._unsaid(edits)] if self.author.ground is not None else []
+        if not unsaid:
+            return edits, ""
+        if all(claim.is_optional for _, claim, _ in unsaid):
+            rest = self._without_labels(edits, [(path, claim) for path, claim, _ in unsaid])
+            if rest and not any(self._unsaid(rest)):
+                left_out = self.left_out if self.author.by_tool else self.ungrounded
+                left_out |= {claim.text: None for _, claim, _ in unsaid}
+                return rest, ""
+        _, claim, lacking = next((each for each in unsaid if not each[1].is_optional), unsaid[0])
+        why = f"nobody has said {shorten(lacking, _SHOWN)!r}"
+        if self.author.by_tool:
+            return edits, why
+        self.record_ungrounded(claim.text)
+        raise UsageError(
+            f"{why}: {shorten(claim.text, _SHOWN)!r}.",
+            "Write only what was said, with its names, numbers and dates.",
+        )
+
+    def _unsaid(self, edits: Edits) -> Iterator[tuple[str, Claim, str]]:
+        """Yield the claims of edits that nobody has said, each with its path and what it lacks.
 
         Text that is in a file already was accepted before; a line that replaces another may repeat
         what that one said.
         """
         there = (*self.files.before.values(), *self.files.edits.values())
-        known = {fact for data in there for fact in statements(shown_text(data))}
+        known: set[str] | None = None
+        for path, claim, about, topic in self._new_claims(edits):
+            lacking = self.lacks_claim(claim, about)
+            if lacking and claim.form != "line":
+                lacking = self.lacks_claim(claim, f"{about} {topic}")
+            if not lacking:
+                continue
+            if known is None:
+                known = {each.text for data in there for each in claims_of(shown_text(data))}
+            if claim.text not in known:
+                yield path, claim, lacking
+
+    def _new_claims(self, edits: Edits) -> Iterator[tuple[str, Claim, str, str]]:
+        """Yield what a person would see of edits and doesn't see now.
+
+        That is names of files and entries, and every claim of their text; links that kbtui itself
+        has updated aren't looked at. Each has what it may be about, and what a label of it may
+        repeat besides.
+        """
         for path, data in edits.items():
-            before, after = (statements(shown_text(self._data(path))), statements(shown_text(data)))
-            entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
-            if entry and not self.author.by_tool and self._is_new(path, data):
-                yield entry.title, " ".join((self._text(MEMORY), *after))
-            names = (entry.title, entry.slug, *entry.aliases) if entry else ()
-            about = " ".join((*names, *_excluding(before, set(after))))
-            yield from ((each, about) for each in _excluding(after, known))
+            if data is None or path in self.files.repaired:
+                continue
+            was = self.files.moved.get(path, path)
+            before, after = shown_text(self._data(was)), shown_text(data)
+            old, new = self.files.entry(was), parse_entry(path, data)
+            names = (old.title, old.slug, *old.aliases) if old else (new.title, new.slug)
+            topic = before if old else self._text(MEMORY)
+            known = {each.text for each in claims_of(before)}
+            if is_entry(path):
+                named = " ".join(names) if old else ""
+                yield from (
+                    (path, each, named, topic) for each in self._names_given(path, was, new)
+                )
+                known.add(new.title)
+            gone = known - {each.text for each in claims_of(after)}
+            about = " ".join((*names, *sorted(gone)))
+            for claim in claims_of(after):
+                if claim.text not in known:
+                    yield path, claim, about, topic
+
+    def _names_given(self, path: str, was: str, entry: Entry) -> Iterator[Claim]:
+        """Yield the names that edits give to a file: its title, slug and folders."""
+        old = self.files.entry(was)
+        if old is None or old.title != entry.title:
+            yield Claim(entry.title, "label")
+        if self.files.exists(path):
+            return
+        slug = slugify(DATED.sub("", entry.slug))
+        if not slugify(entry.title).startswith(_NUMBER.sub("", slug)):
+            yield Claim(slug.replace("-", " "), "label")
+        for folder in entry.category.split("/"):
+            if folder not in TYPE_OF_FOLDER and not self.files.habits().is_folder(folder):
+                yield Claim(folder.replace("-", " "), "label")
+
+    def _without_labels(self, edits: Edits, unsaid: Iterable[tuple[str, Claim]]) -> Edits:
+        """Return edits without some tags, names or summaries of files; {} if nothing is left."""
+        rest = dict(edits)
+        for path, claim in unsaid:
+            with contextlib.suppress(UnreadableError):  # then it is still there, and noticed
+                rest[path] = without_label(rest[path] or b"", claim, self._data(path))
+        return {path: data for path, data in rest.items() if data != self.files.data(path)}
 
     def _is_new(self, path: str, data: bytes | None) -> bool:
         return data is not None and is_entry(path) and not self.files.exists(path)
@@ -473,8 +564,13 @@ class WorkingCopy:
         return FileProposal(group.why, texts, copy.files.before)
 
 
-def _excluding(lines: Iterable[str], known: Container[str]) -> Iterator[str]:
-    return (each for each in lines if each not in known)
+def _is_long(label: str) -> bool:
+    return len(significant_terms(label)) > _MAX_LABEL
+
+
+@lru_cache(64)  # the claims of a file share their topic
+def _known(text: str) -> Ground:
+    return Ground.of([(None, text)])
 
 
 @lru_cache(512)  # a run looks at each of its entries once per fact

@@ -79,7 +79,7 @@ def forget(place: WorkspaceOption, text: tuple[str, ...], is_sure: bool) -> int:
 def _print_plan(plan: ForgetPlan, layout: Layout) -> None:
     for match in plan.matches:
         file = layout.file(match.path)
-        place = f"{file}:{match.line}" if match.line else f"{file} (summary)"
+        place = f"{file}:{match.line}" if match.line else f"{file} ({match.key})"
         say_line(say_styled(place, fg="cyan"), "  ", say_styled(match.text))
     for sentence in plan.notes:
         note(sentence)

@@ -12,11 +12,12 @@ from kbtui.agent.context import assemble
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.recall.mentions import masks_of, spans_saying, words_of
+from kbtui.memory.recall.mentions import masks_of, mentions, spans_saying, without, words_of
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ToolCall
 from kbtui.search.index.chunker import session_messages
 from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, Mask
+from tests.memory.plants import BLOCKS, BODIES, INVENTION, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,6 +150,39 @@ def test_what_stands_beside_it_stays(kb: KnowledgeBase) -> None:
     assert session.messages[0].content == f"{FORGOTTEN_MARK} I live in Oslo."
     log = (kb.workspace.sessions / f"{session.id}.jsonl").read_text()
     assert FACT in log, "the log keeps what was said"
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_it_goes_out_of_every_kind_of_markdown_and_the_rest_stays(kind: str) -> None:
+    said = INVENTION if kind in BLOCKS else WORD
+    text = f"---\ntags: [work]\n---\n# Alice\n\nBefore.\n\n{BODIES[kind]}\n\nAfter.\n"
+    found = mentions(text.encode(), [words_of(said)])
+    rest = without(text.encode(), found).decode()
+    assert WORD not in rest.casefold()
+    assert rest.startswith("---\ntags: [work]\n---\n# Alice\n\nBefore.\n")
+    assert rest.endswith("\nAfter.\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "left"),
+    [
+        ("bank: Evilbank", ""),
+        ("tags: [work, evilbank]", "tags: [work]\n"),
+        ("aliases:\n- Al\n- Al of Evilbank", "aliases:\n- Al\n"),
+        ("bank: >\n  the one called\n  Evilbank", ""),
+        ("banks:\n- name: Evilbank\n- name: Other", "banks:\n- name: Other\n"),
+    ],
+)
+def test_it_goes_out_of_the_properties_and_the_others_stay(head: str, left: str) -> None:
+    text = f"---\ntype: person\n{head}\n---\n# Alice\n\nOwns it.\n"
+    (found,) = mentions(text.encode(), [words_of(WORD)])
+    assert found.key == head.partition(":")[0]
+    rest = without(text.encode(), [found]).decode()
+    assert rest == f"---\ntype: person\n{left}---\n# Alice\n\nOwns it.\n"
+
+
+def test_a_word_of_properties_that_every_entry_has_forgets_none_of_them() -> None:
+    assert mentions(b"---\ntags: [work]\n---\n# A\n\nB\n", [words_of("tags")]) == []
 
 
 def test_it_isnt_condensed_and_the_ledger_says_why(kb: KnowledgeBase) -> None:

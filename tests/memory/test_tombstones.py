@@ -16,6 +16,7 @@ from kbtui.history.history import History
 from kbtui.memory.records.tombstones import TOMBSTONES, FactSource, Tombstones
 from kbtui.workspace.scan import Scanner
 from tests.memory.memory_room import as_older_versions_drop
+from tests.memory.plants import BLOCKS, INVENTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +64,18 @@ def test_the_file_holds_keyed_hashes_and_sources_and_no_text(
     assert len(bytes.fromhex(key.read_text())) == 32
     assert tombstones.forgotten("tui_1") == [(3, 5)]
     assert tombstones.forgotten("tui_2") == []
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_what_an_undo_takes_out_of_any_kind_of_markdown_is_buried(
+    history: History, tombstones: Tombstones, kind: str
+) -> None:
+    with history.change(Actor.CONSOLIDATOR, "made up") as change:
+        change.write("knowledge/topics/a.md", f"# A\n\n{BLOCKS[kind].replace('{}', INVENTION)}\n")
+    (commit,) = history.log(limit=1)
+    history.undo(commit.id)
+    assert tombstones.buried(INVENTION) or tombstones.buried(f"note: {INVENTION}")
+    assert not tombstones.buried("Notes")
 
 
 def test_the_same_fact_hashes_differently_elsewhere(

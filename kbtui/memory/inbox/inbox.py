@@ -17,12 +17,12 @@ from kbtui.errors import ConflictError, NotFoundError, UsageError, WorkspaceBusy
 from kbtui.history.change import UNCHECKED, Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, in_form_of
-from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
 from kbtui.memory.inbox import legacy
 from kbtui.memory.inbox.drafts import PlaceDraft, check_settled, draft_for
 from kbtui.memory.inbox.legacy import OlderProposal
 from kbtui.memory.inbox.rejections import FOLDER, RecordedRejections, Rejections, fingerprint
+from kbtui.memory.records.claims import facts_of
 from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
@@ -418,9 +418,9 @@ def _facts(plan: Plan, chosen: Collection[ProposedPlace]) -> list[str]:
         places = [place for place in file.places if place in chosen]
         if not places:
             continue
-        known = {*statements(file.text), *statements(files.text_of(file.edit.base))}
+        known = {*facts_of(file.text), *facts_of(files.text_of(file.edit.base))}
         data = file.edit.wanted if places[0].whole else file.accepted(places)[file.path]
-        found += [each for each in statements(files.text_of(data)) if each not in known]
+        found += [each for each in facts_of(files.text_of(data)) if each not in known]
     return list(dict.fromkeys(found))
 
 

@@ -16,7 +16,7 @@ from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.knowledge.format.body import body_of
-from kbtui.knowledge.format.facts import statements
+from kbtui.knowledge.format.document import read
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.mentions import (
     MentioningLine,
@@ -50,11 +50,12 @@ Words = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class ForgottenLine:
-    """A line of a file that states what to forget; line 0 is an entry's summary."""
+    """A line of a file that states what to forget; line 0 is a property at its top, `key`."""
 
     path: str
     line: int
     text: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,9 @@ class Forgetting:
         empty: list[str] = []
         for path, data in self._files():
             found = mentions(data, facts)
-            matches += [ForgottenLine(path, each.line, each.text) for each in found]
+            matches += [
+                ForgottenLine(path, each.line, each.text, each.key) for each in found if each.text
+            ]
             if found and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
         return ForgetPlan(
@@ -222,7 +225,7 @@ class Forgetting:
                 names.append(f"{len(rest)} more")
             yield (
                 f"{enumerated(names)} still {'says' if len(names) == 1 else 'say'} it:"
-                " documents, titles, names, headings, properties and code are yours to change."
+                " documents, titles and names are yours to change."
             )
         if found.notice:
             yield f"Not everything could be looked through: {found.notice}"
@@ -311,5 +314,6 @@ def _remarks(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
 
 
 def _says_anything(data: bytes, gone: list[MentioningLine]) -> bool:
-    rest = without(data, gone)
-    return bool(statements(rest.decode("utf-8", "replace")))
+    """Return whether anything but headings and properties is left of a file."""
+    rest = read(without(data, gone).decode("utf-8", "replace"))
+    return any(each.kind not in {"heading", "property"} for each in rest.visible_lines())

@@ -3,44 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.facts import normalise, plain_fact, stating_lines
+from kbtui.knowledge.format.document import Document, read
+from kbtui.knowledge.format.facts import normalise, plain_fact
+from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.knowledge.format.lines import split_lines
+from kbtui.memory.records.claims import is_own
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.lines import sentence_spans
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
+from kbtui.text import clean_line
 
 SUMMARY = "summary"
+_NAMES = frozenset({"title", "type", "created", "updated", "private"})
+_INSEPARABLE = frozenset({"comment", "html"})
 _ABOUT = re.compile(
     r"^(?:please\s+)?(?:(?:everything|all|anything)\s+)?(?:(?:that\s+)?(?:you|i)\s+"
     r"(?:know|said|told you)\s+)?(?:about\s+)?",
     re.IGNORECASE,
 )
+# What isn't part of a word although it may be elsewhere: C#, 5 %.
+_MARKUP = re.compile(r"(?<!\w)[#%$]+(?=\w)|(?<=\w)#(?=\w)|(?<=\w)(?:\$|%%)(?!\w)|<[^<>]*>|[|^]")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})")
 _LEAD = re.compile(
-    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
+    r"[ \t>]*(?:#{1,6}[ \t]+)?"
+    r"(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
     r"(?:\[\d{4}-\d\d-\d\d[^\]\n]*\][ \t]*)?(?:\[RAW\][ \t]*)?(?:(?:user|assistant):[ \t]+)?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class MentioningLine:
-    """A line that states something; line 0 is the summary in the frontmatter.
+    """A line that states something; line 0 is a property at the top, called `key`.
 
-    `text` has the sentences that state it, `rest` is the line without them.
+    `text` has the sentences that state it, `rest` is the line, `left` the property, without them.
     """
 
     line: int
     text: str
     rest: str = ""
+    key: str = ""
+    left: Any = None
 
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words that tell what a text is about."""
-    return _words(_ABOUT.sub("", text.strip(), count=1))
+    return frozenset(normalise(_ABOUT.sub("", text.strip(), count=1).replace("|", " ")).split())
 
 
 def states(text: str, wanted: frozenset[str]) -> bool:
@@ -54,38 +67,77 @@ def states_any(text: str, facts: Iterable[frozenset[str]]) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a text, including those of link names and table cells."""
-    return frozenset(normalise(text.replace("|", " ")).split())
+    """Return the words of a text, including those of link names, tags and table cells."""
+    words = frozenset(normalise(text.replace("|", " ")).split())
+    bare = _MARKUP.sub(" ", text)
+    return words if bare == text else words | frozenset(normalise(bare).split())
 
 
 def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLine]:
-    """Return the lines of a document that state one of some facts, each given by its words.
+    """Return what states one of some facts, each given by its words, in a file.
 
-    Code and headings don't count. If the document is about a fact as a whole, every line does. A
-    line of a conversation is read together with the question before it.
+    Every visible line counts but the title, which is a name. If the file is about a fact as a
+    whole, every line states it. A line of a conversation is read together with the question before
+    it.
     """
-    parts = frontmatter.split(data)
-    found = []
-    values = frontmatter.read(parts).values
-    summary = values.get(SUMMARY)
-    body = parts.body.decode("utf-8", "surrogateescape")
-    is_all = _is_about(str(values.get("title") or ""), body, facts)
-    if isinstance(summary, str) and (is_all or states_any(summary, facts)):
-        found.append(MentioningLine(0, summary))
-    first = data[: len(data) - len(parts.body)].count(b"\n")
-    asked = ""
-    for number, line in stating_lines(body):
+    values = frontmatter.parse(data).values
+    document = read(data.decode("utf-8", "surrogateescape"))
+    is_all = _is_about(str(values.get("title") or ""), document, facts)
+    found = {each.line: each for each in _in_lines(document, facts, is_all=is_all)}
+    for block in document.blocks:
+        numbers = range(block.first + 1, block.stop + 1)
+        stated = [each for each in map(found.get, numbers) if each is not None]
+        # Half a comment, or the line below a heading that is gone, would be something else.
+        is_broken = block.kind == "heading" and any(not each.rest for each in stated)
+        if is_broken or (block.kind in _INSEPARABLE and stated):
+            text = " ".join(each.text for each in stated)
+            found |= {number: MentioningLine(number, "") for number in numbers}
+            found[numbers[0]] = MentioningLine(numbers[0], text)
+    properties = _in_properties(values, facts, is_all=is_all)
+    return [*properties, *(found[number] for number in sorted(found))]
+
+
+def _in_lines(
+    document: Document, facts: Sequence[frozenset[str]], *, is_all: bool
+) -> Iterator[MentioningLine]:
+    asked, title = "", _title_line(document)
+    for number, kind, _, _ in document.visible_lines():
+        if kind == "property" or (number == title and not is_all):
+            continue
+        line = document.line(number).rstrip("\r")
         if is_all:
-            found.append(MentioningLine(first + number, plain_fact(line)))
+            yield MentioningLine(number + 1, plain_fact(line))
         elif spans := spans_saying(line, facts, asked):
-            found.append(_mention(first + number, line, spans))
+            yield _mention(number + 1, line, spans)
         asked = line if _SPEAKER.match(line) and line.rstrip().endswith("?") else ""
-    return found
 
 
-def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
+def _in_properties(
+    values: Mapping[str, Any], facts: Sequence[frozenset[str]], *, is_all: bool
+) -> Iterator[MentioningLine]:
+    """Yield the properties that state a fact, each with what is left of it: nothing, or a list."""
+    for key, value in values.items():
+        items = value if isinstance(value, list) else [value]
+        texts = [each if isinstance(each, str) else value_text(each, flow=True) for each in items]
+        name = "" if is_own(key) else key
+        stating = [states_any(f"{name} {text}", facts) for text in texts]
+        if key in _NAMES or not (any(stating) or (is_all and key == SUMMARY)):
+            continue
+        kept = [each for each, is_stating in zip(items, stating, strict=True) if not is_stating]
+        told = [text for text, is_stating in zip(texts, stating, strict=True) if is_stating]
+        left = kept if isinstance(value, list) and kept else None
+        yield MentioningLine(0, clean_line(", ".join(told or texts)), key=key, left=left)
+
+
+def _title_line(document: Document) -> int | None:
+    heading = next((each for each in document.blocks if each.kind == "heading"), None)
+    return heading.first if heading is not None and heading.level == 1 else None
+
+
+def _is_about(title: str, document: Document, facts: Sequence[frozenset[str]]) -> bool:
     """Return whether a document's title or first heading is exactly one of the facts."""
-    heading = next((line[2:] for line in body.splitlines() if line.startswith("# ")), "")
+    line = _title_line(document)
+    heading = document.line(line).strip("# \t\r") if line is not None else ""
     names = [_words(each) for each in (title, heading) if each.strip()]
     return any(name in facts for name in names)
 
@@ -126,7 +178,7 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
 
 
 def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
-    """Remove what the mentions state from a document; every other byte stays."""
+    """Remove what the mentions state from a file; every other byte stays."""
     by_line = {each.line: each for each in found}
     lines = split_lines(data.decode("utf-8", "surrogateescape"))
     kept = []
@@ -137,7 +189,8 @@ def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
         elif mention.rest:
             kept.append(mention.rest + line[len(line.rstrip("\r\n")) :])
     changed = "".join(kept).encode("utf-8", "surrogateescape")
-    return frontmatter.set_keys(changed, {SUMMARY: None}) if 0 in by_line else changed
+    left = {each.key: each.left for each in found if each.key}
+    return frontmatter.set_keys(changed, left) if left else changed
 
 
 def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> MentioningLine:
@@ -151,4 +204,7 @@ def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mentio
         rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
     text = plain_fact(" ".join(reversed(matching)))
     rest_text = rest.strip()
-    return MentioningLine(number, text, line[:start] + rest_text if normalise(rest_text) else "")
+    # Without its first line, what stands in a block of code would no longer be code.
+    fence = _FENCE.match(line)
+    bare = fence[0] if fence else ""
+    return MentioningLine(number, text, line[:start] + rest_text if normalise(rest_text) else bare)

@@ -19,6 +19,7 @@ from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import line_key
+from kbtui.memory.records.claims import claims_in
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ranges import holds
 from kbtui.text import counted, shorten
@@ -281,17 +282,22 @@ def _removed_at(diff: FileDiff, line: int) -> list[DiffLine]:
 
 def _adds_words(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
     """Return whether a line has words from the entries read that the previous line lacked."""
-    fresh = _words(text) - _words(before)
+    fresh = _words_of_line(text) - _words_of_line(before)
     return any(fresh & _words(entry.content) for entry in read)
 
 
 def _likeliest(text: str, items: Iterable[_Item], text_of: Callable[[_Item], str]) -> list[_Item]:
     """Return the items that share the most words with a line, or nearly as many, best first."""
-    wanted = _words(text)
+    wanted = _words_of_line(text)
     scores = [(len(wanted & _words(text_of(each))), each) for each in items]
     best = max((score for score, _ in scores), default=0)
     near = [pair for pair in scores if pair[0] and pair[0] >= best * _MIN_SHARE]
     return [each for _, each in sorted(near, key=lambda pair: -pair[0])]
+
+
+def _words_of_line(line: str) -> set[str]:
+    """Return the words of a line, also without the marks of Markdown: ``#tag`` and ``tag``."""
+    return _words(" ".join((line, *(each.text for each in claims_in(line)))))
 
 
 def _words(text: str) -> set[str]:

@@ -22,8 +22,9 @@ from typing import Any
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import changed_statements, normalise, without_facts
+from kbtui.knowledge.format.facts import normalise, without_facts
 from kbtui.memory.records.archive_lines import is_record
+from kbtui.memory.records.claims import changed_facts
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of
@@ -414,7 +415,7 @@ def _changed_facts(change: Change) -> tuple[dict[str, str], dict[str, str]]:
     for path, data in list(change.edits.items()):
         if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
             before = change.before(path)
-            gone, come = changed_statements(files.text_of(before), files.text_of(data))
+            gone, come = changed_facts(files.text_of(before), files.text_of(data))
             removed |= gone
             added |= come
     return removed, added

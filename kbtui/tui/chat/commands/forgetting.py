@@ -47,7 +47,7 @@ def _plan_text(plan: ForgetPlan) -> str:
             "the history can bring them back (F4).\n"
         )
     for match in plan.matches:
-        place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
+        place = f"{match.path}:{match.line}" if match.line else f"{match.path} ({match.key})"
         lines.append(f"{clean_line(place)}\n  {clean_line(match.text)}")
     lines += plan.notes
     if plan.is_empty:

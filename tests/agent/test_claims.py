@@ -110,3 +110,39 @@ async def test_a_write_that_failed_and_was_made_good_is_not_marked(
 )
 def test_claims_are_recognised_by_the_lists(answer: str, claims: bool) -> None:
     assert holds(answer, of_all("claim")) is claims
+
+
+@pytest.mark.parametrize(
+    "made_up",
+    [
+        {"title": "Maria of Evilbank"},
+        {"body": "Works from Lisbon.\n\n## Banks with Evilbank\n\nShe is new."},
+        {"body": "Works from Lisbon.\n\n```\nbanks with evilbank\n```"},
+        {"body": "Works from Lisbon [spec](evilbank.md)."},
+        {"folder": "evilbank"},
+    ],
+)
+async def test_a_made_up_title_heading_code_link_or_folder_waits_in_the_inbox(
+    kb: KnowledgeBase, session: Session, made_up: dict[str, str]
+) -> None:
+    arguments = {"kind": "person", "title": "Maria", "body": "Works from Lisbon."} | made_up
+    new = call("write_entry", **arguments)
+    told = await _turn(kb, session, SAID, Reply(tool_calls=[new]), Reply("It waits."))
+    assert kb.library.infos() == []
+    (proposal,) = kb.memory.inbox.list()
+    assert told.tools[0].proposal == proposal.id
+
+
+async def test_a_made_up_tag_is_left_out_and_the_model_is_told(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    labels = {"tags": ["lisbon", "evilbank"], "aliases": ["Evil Maria"]}
+    new = call("write_entry", kind="person", title="Maria", body="Works from Lisbon.", **labels)
+    with ScriptedServer([Reply(tool_calls=[new]), Reply("Noted.")]) as server:
+        await ask(kb, session, SAID, model_at(server))
+        answer = server.prompts[1].messages[-1]["content"]
+    assert answer.endswith("\nLeft out, as nobody has said it: evilbank, Evil Maria.")
+    entry = kb.library.get("knowledge/people/maria.md")
+    assert entry.tags == ("lisbon",)
+    assert entry.aliases == ()
+    assert kb.memory.inbox.list() == []

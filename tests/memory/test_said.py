@@ -83,6 +83,31 @@ async def test_what_nobody_said_is_still_in_the_audit_after_a_start(
     again.close()
 
 
+async def test_a_made_up_title_names_no_note_of_the_session(
+    room: Room, server: ScriptedServer
+) -> None:
+    for title, kept in (("Evilbank", ""), ("bands on tour", "bands on tour")):
+        talk = room.talk([(0, "user", "My favorite bands are on tour")])
+        server.enqueue(Reply(tool_calls=[call_slice(title=title)]))
+        outcome = await room.pipeline.consolidator.run(talk.id, everything=True)
+        assert outcome.title == kept
+
+
+async def test_a_tag_or_summary_that_nobody_said_is_left_out_and_in_the_audit(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server)
+    talk = room.talk([(0, "user", "The greenhouse needs new glass")])
+    archive(room, "They spoke of the greenhouse.", session=talk.id, messages=(1, 1))
+    wish = do("create_entry", type="topic", title="Greenhouse", body="It needs new glass.")
+    await dreams(room, server, wish | {"tags": ["glass", "evilbank"], "summary": "Of Evilbank."})
+    text = room.read("knowledge/topics/greenhouse.md")
+    assert "tags: [glass]" in text
+    assert "vilbank" not in text
+    assert room.pipeline.audit().by_dream == ("evilbank", "Of Evilbank.")
+    room.close()
+
+
 async def test_of_several_lines_only_those_that_were_said_are_written(
     room: Room, server: ScriptedServer
 ) -> None:

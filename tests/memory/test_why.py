@@ -12,6 +12,7 @@ from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.recall.provenance import Provenance
 from tests.memory.dream_room import add, archive, do, dream_room, dreams, edit, proposals
 from tests.memory.memory_room import call_slice, open_room, scripted
+from tests.memory.plants import BLOCKS, BODIES, INVENTION, WORD
 from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
@@ -81,6 +82,22 @@ def test_what_an_agent_writes_leads_to_its_turn(room: Room) -> None:
     assert [message.id for message in why.messages] == [said.id, answer.id]
     assert why.telling == {said.id, answer.id}
     assert why.archive is None
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_line_of_any_kind_of_markdown_leads_to_who_said_it(room: Room, kind: str) -> None:
+    invention = INVENTION if kind in BLOCKS else WORD
+    with room.sessions.create("tui") as talk:
+        talk.append("user", "Good morning.", turn="one")
+        said = talk.append("user", f"Somebody {INVENTION}, {WORD} for short.", turn="one")
+        origin = Origin(talk.id, (1, said.id), "one", "a model")
+        with room.history.change(Actor.AGENT, "asked to", origin) as change:
+            change.write(ALICE, f"# Alice\n\n{BODIES[kind]}\n")
+    lines = room.read(ALICE).split("\n")
+    for number in (n for n, line in enumerate(lines, 1) if invention in line):
+        why = _provenance(room).why(ALICE, number)
+        assert why.session == talk.id
+        assert why.telling == {said.id}
 
 
 def test_the_users_own_line_says_so(room: Room) -> None:

@@ -46,6 +46,7 @@ _PIECE = re.compile(
     r"|(?<!\S)(?P<field>[\w-]+)::"
 )
 _MARKS_OF_HTML = re.compile(r"</?[A-Za-z][\w-]*|[\w-]+=|/?>|<!--|--(?=>)")
+_MARKERS = " \t>#*+-.:)[]^!`~"
 _NAMED = re.compile(r"[^\W\d_]{2}")
 _LINE_BY_LINE = frozenset({"paragraph", "item", "task", "quote"})
 _ELEMENTS = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -172,7 +173,7 @@ def without_label(data: bytes, label: Claim, before: bytes | None) -> bytes:
 def _claims(document: Document) -> Iterator[tuple[int, Claim]]:
     for line in document.visible_lines():
         # What stands before a line's text is a marker, or the name of a footnote.
-        marker = document.line(line.line).partition(line.text)[0].strip()
+        marker = document.line(line.line).partition(line.text)[0].strip(_MARKERS)
         named = [Claim(marker, "name")] if _NAMED.search(marker) else []
         for claim in (*named, *_claims_of(line)):
             if claim.text:

@@ -1,11 +1,13 @@
 """Makes ``.venv`` in the checkout and installs kbtui into it: ``python3 .ci/install.py [--dev]``.
 
-`pip install .` does the same. This only sees to it that Linux gets PyTorch's CPU build where it can
-be had, and that nobody waits for minutes for an index that can't be reached.
+With uv where it is on the PATH, else with pip. `pip install .` does the same. This only sees to it
+that Linux gets PyTorch's CPU build where it can be had, that nobody waits for minutes for an index
+that can't be reached, and that the 20,000 modules of which kbtui imports few aren't all compiled.
 """
 
 from __future__ import annotations
 
+import shutil
 import ssl
 import subprocess
 import sys
@@ -18,14 +20,20 @@ HERE = Path(__file__).resolve().parents[1]
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 TORCH = "torch>=2.6,<2.14"  # as pyproject.toml has it
 PROBE_SECONDS = 6.0
+UNREACHABLE = (
+    f"{CPU_INDEX} can't be reached: taking the PyTorch of your package index, which on an"
+    " Intel or AMD machine may bring some 3 GB of CUDA libraries that kbtui doesn't use."
+)
 SIZES = (
-    "Downloading about 500 MB, 2 GB on the disk: PyTorch's CPU build 190 MB, the embedding model"
+    "Downloading about 500 MB, 1.5 GB on the disk: PyTorch's CPU build 190 MB, the embedding model"
     " 84 MB, litellm 37 MB, and what they need."
 )
+# What the first frame shows: it would otherwise be compiled while somebody waits for it.
+FIRST_FRAME = "import kbtui.knowledge_base, kbtui.tui.app.app"
 
 
 def main(argv: list[str]) -> int:
-    """Install for use, or with ``--dev`` for work on kbtui; gives pip's exit code."""
+    """Install for use, or with ``--dev`` for work on kbtui; gives the installer's exit code."""
     if argv not in ([], ["--dev"]):
         _say("Usage: python3 .ci/install.py [--dev]")
         return 2
@@ -33,30 +41,45 @@ def main(argv: list[str]) -> int:
         _say(f"kbtui needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
         return 2
     folder = HERE / ".venv"
-    python = folder / "bin" / "python"
-    if not python.exists():
-        made = subprocess.run([sys.executable, "-m", "venv", str(folder)], check=False)
-        if made.returncode:
-            return made.returncode
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+    python = str(folder / "bin" / "python")
+    uv = shutil.which("uv")
+    if not Path(python).exists() and (failed := _make(folder, uv)):
+        return failed
     _say(SIZES)
+    what = ["-e", f"{HERE}[dev]"] if argv else [str(HERE)]
+    failed = _install_by_uv(uv, python, what) if uv else _install_by_pip(python, what)
+    return failed or _run([python, "-c", FIRST_FRAME])
+
+
+def _make(folder: Path, uv: str | None) -> int:
+    """Make the environment, with pip in it."""
+    if uv:
+        return _run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(folder)])
+    return _run([sys.executable, "-m", "venv", str(folder)])
+
+
+def _install_by_uv(uv: str, python: str, what: list[str]) -> int:
+    """Let uv take the CPU build from the index that pyproject.toml names, if that answers."""
+    install = [uv, "pip", "install", "--python", python]
     if sys.platform == "linux":
-        _install_cpu_torch(pip)
-    # Who works on kbtui imports little of it: compiling all would take a minute.
-    what = ["--no-compile", "-e", f"{HERE}[dev]"] if argv else [str(HERE)]
-    return subprocess.run([*pip, *what], check=False).returncode
+        if answers(CPU_INDEX) and _run([*install, *what]) == 0:
+            return 0
+        _say(UNREACHABLE)
+    return _run([*install, "--no-sources", *what])
 
 
-def _install_cpu_torch(pip: list[str]) -> None:
+def _install_by_pip(python: str, what: list[str]) -> int:
     """Take the CPU build first where its index answers; else pip takes the package index's own."""
-    if answers(CPU_INDEX):
-        chosen = ["--no-deps", "--retries", "1", "--timeout", "20", "--index-url", CPU_INDEX, TORCH]
-        if subprocess.run([*pip, *chosen], check=False).returncode == 0:
-            return
-    _say(
-        f"{CPU_INDEX} can't be reached: taking the PyTorch of your package index, which on an"
-        " Intel or AMD machine may bring some 3 GB of CUDA libraries that kbtui doesn't use."
-    )
+    install = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+    if sys.platform == "linux":
+        torch = ["--no-deps", "--retries", "1", "--timeout", "20", "--index-url", CPU_INDEX, TORCH]
+        if not answers(CPU_INDEX) or _run([*install, *torch]):
+            _say(UNREACHABLE)
+    return _run([*install, *what])
+
+
+def _run(command: list[str]) -> int:
+    return subprocess.run(command, check=False).returncode
 
 
 def answers(url: str, seconds: float = PROBE_SECONDS) -> bool:

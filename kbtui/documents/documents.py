@@ -70,7 +70,10 @@ def _install_line(extra: str) -> str:
         if (folder := urlsplit(source.get("url", ""))).scheme == "file":
             is_linked = source.get("dir_info", {}).get("editable", False)
             what = f"{'-e ' * is_linked}{shlex.quote(f'{unquote(folder.path)}[{extra}]')}"
-    return f"{shlex.quote(sys.executable)} -m pip install {what}"
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is None:  # uv made the environment
+        return f"uv pip install --python {python} {what}"
+    return f"{python} -m pip install {what}"
 
 
 @dataclass(frozen=True)

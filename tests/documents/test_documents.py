@@ -237,3 +237,17 @@ def test_what_takes_long_is_read_as_far_as_it_came(monkeypatch: pytest.MonkeyPat
     assert child._collect(iter(parts)) == (parts, False)
     monkeypatch.setattr(child, "_SECONDS", -1.0)
     assert child._collect(iter(parts)) == (parts[:1], True)
+
+
+@pytest.mark.parametrize(
+    ("pip", "command"),
+    [(True, "python -m pip install"), (False, "uv pip install --python /here/python")],
+)
+def test_the_extra_is_installed_by_uv_where_the_environment_has_no_pip(
+    *, monkeypatch: pytest.MonkeyPatch, pip: bool, command: str
+) -> None:
+    monkeypatch.setattr(documents.sys, "executable", "/here/python")
+    monkeypatch.setattr(documents, "find_spec", lambda name: (name == "pip" and pip) or None)
+    documents.missing.cache_clear()
+    assert command in documents.missing()
+    documents.missing.cache_clear()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DEADLINE = 120.0
 _POLL = 0.01
+_SHORTEST = 0.001
 _SOON = 0.6
 """Seconds: who sleeps for less than that gathers keys or lines and will go on by itself."""
 _ROUNDS = 4
@@ -138,6 +139,7 @@ async def rest(app: App[Any], *, typing: bool = False) -> None:
     """
     end = monotonic() + DEADLINE
     rounds, worked_at = 0, monotonic()
+    pause = _SHORTEST
     while rounds < _ROUNDS or (not typing and painting.paint(app)):
         if rounds >= _ROUNDS:
             rounds = 0  # what is painted may set something going
@@ -150,7 +152,12 @@ async def rest(app: App[Any], *, typing: bool = False) -> None:
         else:
             rounds = 0
         assert monotonic() < end, f"it never came to rest; {picture(app)}"
-        await asyncio.sleep(0 if rounds or _loop_works() else 0.001)
+        if rounds or _loop_works():
+            pause = _SHORTEST
+            await asyncio.sleep(0)
+        else:  # it waits for threads or timers, which looking on would hold up
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, _POLL)
 
 
 def picture(app: App[Any]) -> str:

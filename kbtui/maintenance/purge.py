@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
+from kbtui.cache import COMPILED
 from kbtui.errors import UsageError
 from kbtui.history.history import is_repository
 from kbtui.logs import log_file
@@ -200,7 +201,7 @@ class Purging:
 
     def _is_ours(self, folder: Path, top: Path) -> bool:
         workspace = self._workspace
-        if folder in (workspace.repository, self._models):
+        if folder in (workspace.repository, *self._not_from_here()):
             return False
         if workspace.in_place and top == workspace.root and folder == workspace.machine:
             return False  # it is walked separately
@@ -214,9 +215,10 @@ class Purging:
             return False
         return True
 
-    @property
-    def _models(self) -> Path:
-        return platformdirs.user_cache_path("kbtui").resolve() / "models"
+    def _not_from_here(self) -> list[Path]:
+        """Return the folders of the cache that no text of a workspace gets into."""
+        cache = platformdirs.user_cache_path("kbtui").resolve()
+        return [cache / "models", cache / COMPILED]
 
     def _places(self, secret: Secret) -> Iterator[PurgedPlace]:
         counts: Counter[str] = Counter()

@@ -24,18 +24,21 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 
 A ``~`` in a phrase stands for each of the language's ``endings``.
+
+Splitting and stemming the lists takes longer than a short command, so what comes of it is kept in
+the cache between processes, until a file in ``languages/`` is changed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from configparser import ConfigParser
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from kbtui.cache import compiled
 from kbtui.search.index import analyser
 from kbtui.text import fold
 
@@ -46,7 +49,8 @@ CACHE_LIMIT = 4_096
 _MIN_ABBREVIATION = 3
 # Summer and Winter are first names as well; what names a heading tells no language.
 _NOT_IN_KNOWN = ("before", "after", "labels")
-_SINGLE_WORD = 2  # a tuple of the word, and whether a colon must follow
+# What decides how the lists are split and stemmed.
+_CODE = (__name__, "kbtui.text", analyser.__name__, "whoosh.lang.porter2", "whoosh.lang.stopwords")
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
 
@@ -79,28 +83,29 @@ def folded(word: str) -> str:
 
 
 class Phrases:
-    """A set of phrases; one that ends in a colon matches only with it."""
+    """A set of folded phrases; one that ends in a colon matches only with it."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._known = {(*(each.word for each in tokens(text)), text[-1:] == ":") for text in texts}
-        self._longest = max(map(len, self._known), default=1) - 1
-        self._begins = frozenset(each[0] for each in self._known)
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._known = frozenset(filter(None, phrases))
+        self._longest = max([each.count(" ") for each in self._known], default=0) + 1
+        self._begins = frozenset([each.partition(" ")[0].rstrip(":") for each in self._known])
 
     @property
     def words(self) -> frozenset[str]:
         """The single-word phrases, folded."""
-        return frozenset(str(each[0]) for each in self._known if len(each) == _SINGLE_WORD)
+        return frozenset([each.rstrip(":") for each in self._known if " " not in each])
 
     def match(self, text: str, found: list[Token], at: int = 0) -> int:
         """Return the length in words of the longest phrase at token `at`, or 0."""
         if at >= len(found) or found[at].word not in self._begins:
             return 0
-        words = tuple([token.word for token in found[at : at + self._longest]])
+        words = [token.word for token in found[at : at + self._longest]]
         for count in range(len(words), 0, -1):
-            if (*words[:count], False) in self._known:
+            phrase = " ".join(words[:count])
+            if phrase in self._known:
                 return count
             after = text[found[at + count - 1].end :]
-            if (*words[:count], True) in self._known and after.lstrip().startswith(":"):
+            if f"{phrase}:" in self._known and after.lstrip().startswith(":"):
                 return count
         return 0
 
@@ -112,10 +117,10 @@ class Phrases:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language: its lists as in its file, and the folded words of each."""
+    """A language: its lists in the order of its file, folded, and the words of each."""
 
     code: str
-    lists: dict[str, tuple[str, ...]]
+    lists: dict[str, list[str]]
     words: dict[str, frozenset[str]]
     known: frozenset[str]
     stop_words: frozenset[str]
@@ -140,37 +145,66 @@ class Language:
 @cache
 def languages() -> tuple[Language, ...]:
     """Return all languages with a file, English first."""
-    files = resources.files("kbtui.offline").joinpath("languages").iterdir()
-    found = [
-        _read(file.name.removesuffix(".ini"), file.read_text("utf-8"))
-        for file in files
-        if file.name.endswith(".ini")
-    ]
-    return tuple(sorted(found, key=lambda each: (each.code != "en", each.code)))
+    return tuple([_language(**each) for each in _compiled()["languages"]])
 
 
-def _read(code: str, text: str) -> Language:
-    from whoosh.lang.stopwords import stoplists
-
-    lists = _lists(text)
-    extended = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
-    words = {
-        name: frozenset(each.word for phrase in phrases for each in tokens(phrase))
-        for name, phrases in extended.items()
-    }
+def _language(
+    code: str, lists: dict[str, list[str]], small: list[str], places: dict[str, dict[str, int]]
+) -> Language:
+    words = {name: _words(phrases) for name, phrases in lists.items()}
+    words["small"] |= _words(small)
     words["calendar"] |= words["weekdays"] | words["months"]
     stop_words = (words["small"] | words["question"]) - words["calendar"]
-    short = [word for word in words["calendar"] if len(word) >= _MIN_ABBREVIATION]
-    places = {name: _places(lists[name], short) for name in ("weekdays", "months")}
-    places["numbers"] = _places(lists["numbers"])
-    known = frozenset().union(
-        *(found for name, found in words.items() if name not in _NOT_IN_KNOWN)
-    )
+    known = frozenset().union(*[words[name] for name in words if name not in _NOT_IN_KNOWN])
     return Language(code, lists, words, known, stop_words, places)
+
+
+def _words(phrases: Iterable[str]) -> frozenset[str]:
+    return frozenset(" ".join(phrases).replace(":", "").split())
+
+
+@cache
+def _compiled() -> dict[str, Any]:
+    """Return the arguments of each `_language`, English first, and the stem of each word."""
+    folder = resources.files("kbtui.offline").joinpath("languages").iterdir()
+    files = [file for file in folder if file.name.endswith(".ini")]
+    files.sort(key=lambda file: (file.name != "en.ini", file.name))
+    texts = {file.name.removesuffix(".ini"): file.read_bytes() for file in files}
+    content = [part for code, text in texts.items() for part in (code.encode(), text)]
+    return compiled("languages", content, _CODE, partial(_compile, texts))
+
+
+def _compile(texts: Mapping[str, bytes]) -> dict[str, Any]:
+    read = [_read(code, text.decode()) for code, text in texts.items()]
+    words = {word for each in read for found in _language(**each).words.values() for word in found}
+    return {
+        "languages": read,
+        "stems": {word: analyser.terms_of(word)[0] for word in sorted(words)},
+    }
+
+
+def _read(code: str, text: str) -> dict[str, Any]:
+    """Return the arguments of `_language` for a file."""
+    from whoosh.lang.stopwords import stoplists
+
+    typed = _lists(text)
+    lists = {name: [_folded_phrase(each) for each in phrases] for name, phrases in typed.items()}
+    small = [_folded_phrase(word) for word in sorted(stoplists.get(code, ()))]
+    calendar = _words([*lists["calendar"], *lists["weekdays"], *lists["months"]])
+    short = [word for word in calendar if len(word) >= _MIN_ABBREVIATION]
+    places = {name: _places(typed[name], short) for name in ("weekdays", "months")}
+    places["numbers"] = _places(typed["numbers"])
+    return {"code": code, "lists": lists, "small": small, "places": places}
+
+
+def _folded_phrase(phrase: str) -> str:
+    return " ".join([each.word for each in tokens(phrase)]) + (":" if phrase[-1:] == ":" else "")
 
 
 def _lists(text: str) -> dict[str, tuple[str, ...]]:
     """Parse a language file: phrases by list name, with ``~`` expanded to each ending."""
+    from configparser import ConfigParser
+
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.read_string(text)
     typed = {
@@ -203,8 +237,8 @@ def _places(words_in_order: Iterable[str], short: Iterable[str] = ()) -> dict[st
 
 @cache
 def _phrases(name: str, *codes: str) -> Phrases:
-    found = (each for each in languages() if not codes or each.code in codes)
-    return Phrases(phrase for each in found for phrase in each.lists.get(name, ()))
+    found = [each for each in languages() if not codes or each.code in codes]
+    return Phrases([phrase for each in found for phrase in each.lists.get(name, ())])
 
 
 def of_all(name: str) -> Phrases:
@@ -215,8 +249,15 @@ def of_all(name: str) -> Phrases:
 @cache
 def stems_of(name: str) -> frozenset[str]:
     """Return the stems of the words of a list in all languages."""
-    found = (word for each in languages() for word in each.words.get(name, ()))
-    return frozenset(analyser.terms_of(word)[0] for word in found)
+    stems = _compiled()["stems"]
+    return frozenset([stems[word] for each in languages() for word in each.words.get(name, ())])
+
+
+@cache
+def known_stems() -> frozenset[str]:
+    """Return the stems of all words that a list of any language has."""
+    stems = _compiled()["stems"]
+    return frozenset([stems[word] for each in languages() for word in each.known])
 
 
 def language_of(text: str) -> Language:

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-from kbtui.offline.language import CACHE_LIMIT, Language, folded, language_of, languages
+from kbtui.offline.language import (
+    CACHE_LIMIT,
+    Language,
+    folded,
+    known_stems,
+    language_of,
+    languages,
+)
 from kbtui.search.index import analyser
 
 _MAX_WORDS = 4  # words
@@ -108,17 +115,12 @@ class NameReader:
     def _may_be_name_at_start(self, run: _Run) -> bool:
         """Return whether nothing indicates that the word at a clause start is no name."""
         word = run.words[0]
-        return word not in self._lowercase and analyser.terms_of(word)[0] not in _known_stems()
+        return word not in self._lowercase and analyser.terms_of(word)[0] not in known_stems()
 
 
 @cache
 def _calendar() -> frozenset[str]:
     return frozenset().union(*(each.words["calendar"] for each in languages()))
-
-
-@cache
-def _known_stems() -> frozenset[str]:
-    return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
 
 
 def _runs(text: str) -> tuple[_Run, ...]:

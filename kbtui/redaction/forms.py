@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
+from typing import Any
 
+from kbtui.cache import compiled
 from kbtui.redaction import table
-from kbtui.redaction.heads import Heads, TextMatcher, heads_of
+from kbtui.redaction.heads import Heads, TextMatcher, heads_of, trie_of
 from kbtui.redaction.values import TESTS, is_random_text
 
 Span = tuple[int, int, str]
 _MIN_HEAD = 2
 _STRIPPED = ".,:?*_ \t\r\n"
 _MIN_ISSUED = 15  # length of the shortest key that is recognized by its prefix
+# What decides what is made of the table.
+_CODE = (__name__, heads_of.__module__, table.__name__)
 _CLASSES = {
     "w": "[A-Za-z0-9]",
     "u": "[A-Z0-9]",
@@ -36,6 +40,7 @@ class Form:
         kind: The kind of secret, as shown to users.
         test: A key of `TESTS`.
         source: The pattern; its group `secret`, or else its last matching group, is the secret.
+        heads: Literals that each match contains; none if they are too short to be selective.
     """
 
     section: str
@@ -43,18 +48,12 @@ class Form:
     kind: str
     test: str
     source: str
+    heads: Heads
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The pattern, compiled on first use."""
         return re.compile(self.source)
-
-    @cached_property
-    def heads(self) -> Heads:
-        """Literals that each match contains; empty if they are too short to be selective."""
-        found = heads_of(self.source)
-        is_worth = min(map(len, found.texts), default=0) >= _MIN_HEAD
-        return found if is_worth else found._replace(texts=frozenset())
 
     def secret_in(self, match: re.Match[str]) -> Span | None:
         """Return the span of the secret in a match of the pattern, None if it is none."""
@@ -126,8 +125,8 @@ class Text:
 def forms(section: str) -> list[Form]:
     """Return the forms of a section."""
     return [
-        Form(section, place, kind, test, table.whole(source))
-        for place, (kind, test, source, *_) in enumerate(table.rows(section))
+        Form(section, place, kind, test, source, Heads(*heads))
+        for place, (kind, test, source, heads) in enumerate(_compiled()["forms"][section])
     ]
 
 
@@ -139,7 +138,32 @@ def _finder() -> tuple[TextMatcher, dict[str, list[Form]], list[Form]]:
     for form in every:
         for head in form.heads.texts:
             of_head.setdefault(head, []).append(form)
-    return TextMatcher(of_head), of_head, [form for form in every if not form.heads.texts]
+    matcher = TextMatcher(*_compiled()["matcher"])
+    return matcher, of_head, [form for form in every if not form.heads.texts]
+
+
+@cache
+def _compiled() -> dict[str, Any]:
+    """Return the forms by section, and the arguments of the `TextMatcher` of their heads.
+
+    Analysing the patterns takes longer than redacting what a short command writes.
+    """
+    return compiled("secrets", [table.content().encode()], _CODE, _compile)
+
+
+def _compile() -> dict[str, Any]:
+    found: dict[str, list[tuple[str, str, str, Heads]]] = {name: [] for name in SECTIONS}
+    for name in SECTIONS:
+        for kind, test, source, *_ in table.rows(name):
+            pattern = table.whole(source)
+            found[name].append((kind, test, pattern, _useful(heads_of(pattern))))
+    texts = {text for rows in found.values() for *_, heads in rows for text in heads.texts}
+    return {"forms": found, "matcher": trie_of(texts)}
+
+
+def _useful(heads: Heads) -> Heads:
+    is_worth = min(map(len, heads.texts), default=0) >= _MIN_HEAD
+    return heads if is_worth else heads._replace(texts=[])
 
 
 SECTIONS = ("forms", "guesses", "told", "told before", "columns")

@@ -35,7 +35,7 @@ class Heads(NamedTuple):
         crosses: Whether a match may contain a line break.
     """
 
-    texts: frozenset[str]
+    texts: list[str]
     begin: bool
     crosses: bool
 
@@ -49,7 +49,7 @@ def heads_of(pattern: str) -> Heads:
         if _min_length(first) >= _GOOD_LENGTH
         else max((first, _required(parsed)), key=_min_length)
     )
-    return Heads(frozenset(texts), texts is first, _crosses(pattern))
+    return Heads(sorted(texts), texts is first, _crosses(pattern))
 
 
 def _min_length(texts: set[str]) -> int:
@@ -122,16 +122,11 @@ def _crosses(pattern: str) -> bool:
 
 
 class TextMatcher:
-    """Finds many literals in one pass."""
+    """Finds many literals in one pass; its arguments are what `trie_of` returns for them."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._by_least: dict[str, list[str]] = {}
-        for text in sorted(set(texts)):
-            least = next(
-                (text[:n] for n in range(1, len(text)) if text[:n] in self._by_least), text
-            )
-            self._by_least.setdefault(least, []).append(text)
-        self._pattern = re.compile(_trie_pattern(list(self._by_least)))
+    def __init__(self, by_least: dict[str, list[str]], pattern: str) -> None:
+        self._by_least = by_least
+        self._pattern = re.compile(pattern)
 
     def places(self, text: str) -> dict[str, list[int]]:
         """Return the offsets of each literal that occurs, in order."""
@@ -144,6 +139,15 @@ class TextMatcher:
                     found.setdefault(head, []).append(at)
             match = search(text, at + 1)
         return found
+
+
+def trie_of(texts: Iterable[str]) -> tuple[dict[str, list[str]], str]:
+    """Return literals by the shortest of them that they begin with, and a pattern of those."""
+    by_least: dict[str, list[str]] = {}
+    for text in sorted(set(texts)):
+        least = next((text[:n] for n in range(1, len(text)) if text[:n] in by_least), text)
+        by_least.setdefault(least, []).append(text)
+    return by_least, _trie_pattern(list(by_least))
 
 
 def _trie_pattern(texts: list[str]) -> str:

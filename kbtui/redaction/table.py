@@ -10,10 +10,16 @@ _PART = re.compile(r"\{([a-z_]+)\}")
 
 
 @cache
+def content() -> str:
+    """Return the table as it is in the file."""
+    return files(__package__).joinpath("secrets.tsv").read_text("utf-8")
+
+
+@cache
 def _sections() -> dict[str, list[list[str]]]:
     found: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
-    for line in files(__package__).joinpath("secrets.tsv").read_text("utf-8").splitlines():
+    for line in content().splitlines():
         if line.startswith("["):
             rows = found.setdefault(line.strip("[]"), [])
         elif line and not line.startswith("#"):

@@ -7,14 +7,13 @@ place, the entries are where their owner has them, and everything else is in ``.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from kbtui.cache import cache_folder
 
 MACHINE = ".kbtui"
 TAKING_OVER = f"{MACHINE}/taking-over"
@@ -31,7 +30,6 @@ _RECORDED = tuple(f"{folder}/" for folder in RECORDED_FOLDERS)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
 _MAX_NAME = 255
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CONFLICTS = re.compile(r"\.(?:sync-)?conflict-", re.ASCII)  # kbtui's and Syncthing's
 # INDEX.md is the generated index. In place, the owner's note of that name maps to INDEX.MD.
 _GENERATED, _OWN = "INDEX.md", "INDEX.MD"
@@ -128,62 +126,6 @@ class Workspace(Layout):
         It is created on demand with mode 0700; if that fails, it is a temporary one.
         """
         return cache_folder(hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16])
-
-
-def cache_folder(name: str) -> Path:
-    """Return a folder for derived data, creating it if needed; else a temporary one.
-
-    Its content is trusted, so a folder that others can write to is never read.
-    """
-    from platformdirs import user_cache_path
-
-    folder = user_cache_path("kbtui") / name
-    with contextlib.suppress(OSError):
-        if _is_ours(folder.parent, keep=True) and _is_ours(folder):
-            return folder
-    return _temporary_cache(name)
-
-
-def _is_ours(folder: Path, *, keep: bool = False) -> bool:
-    """Make sure that only this user can write to a cache folder, creating or emptying it.
-
-    With `keep`, the content of a folder that others could write to is kept. Returns False if it
-    isn't possible.
-    """
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700, parents=True)
-        return True
-    try:
-        status = folder.stat() if keep else folder.lstat()
-    except FileNotFoundError:
-        return False
-    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-        if not status.st_mode & _WRITABLE_BY_OTHERS:
-            return keep or os.access(folder, os.R_OK | os.X_OK)
-        if keep:
-            folder.chmod(stat.S_IMODE(status.st_mode) & ~_WRITABLE_BY_OTHERS)
-            return True
-        from shutil import rmtree
-
-        rmtree(folder, ignore_errors=True)
-    elif stat.S_ISLNK(status.st_mode) and not keep:
-        folder.unlink()
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        return False
-    return True
-
-
-@functools.cache
-def _temporary_cache(name: str) -> Path:
-    import atexit
-    import tempfile
-    from shutil import rmtree
-
-    folder = tempfile.mkdtemp(prefix=f"kbtui-{name}-")
-    atexit.register(rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def is_recorded(path: str) -> bool:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from kbtui.offline.language import Language, languages
+import kbtui
+from kbtui.cache import COMPILED, cache_folder
+from kbtui.offline import language as language_module
+from kbtui.offline.language import Language, known_stems, languages, of_all, stems_of
 from kbtui.offline.message import Kind, read_message
 from kbtui.offline.names import lines_by_name
 
@@ -60,3 +69,74 @@ def test_names_are_told_in_each_of_them() -> None:
     assert set(lines_by_name(["Ieri ho visto Carlo a Bologna"])) == {"Carlo", "Bologna"}
     german = ["Gestern war Jonas Weber mit dem Hund im Park", "Der Hund von Jonas Weber ist krank"]
     assert dict(lines_by_name(german)) == {"Jonas Weber": (0, 1)}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The folder of languages in a package of one's own, as in a source checkout."""
+    ours = Path(kbtui.__file__).parent
+    copy = tmp_path / "kbtui"
+    copy.mkdir()
+    for each in ours.iterdir():
+        if each.name != "offline":
+            (copy / each.name).symlink_to(each)
+    shutil.copytree(ours / "offline", copy / "offline")
+    return copy / "offline" / "languages"
+
+
+def _kind_of(text: str, package: Path) -> str:
+    """The kind of a message, read by a process of its own."""
+    code = "import sys; from kbtui.offline.message import read_message as read\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(read(sys.argv[1]).kind)", text],
+        env={**os.environ, "PYTHONPATH": str(package.parents[2])},
+        cwd=package,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_an_edited_language_file_is_read_at_once(package: Path) -> None:
+    assert _kind_of("salutations", package) == "statement"
+    assert (cache_folder(COMPILED) / "languages.json").exists()
+    file = package / "fr.ini"
+    status = file.stat()
+    file.write_text(file.read_text("utf-8").replace("bonjour", "salutations"), "utf-8")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert _kind_of("salutations", package) == "greeting"
+    assert _kind_of("bonjour", package) == "statement"
+
+
+def test_a_new_language_is_its_file_and_nothing_else(package: Path) -> None:
+    assert _kind_of("goddag", package) == "statement"
+    text = (package / "fr.ini").read_text("utf-8").replace("bonjour", "goddag")
+    (package / "da.ini").write_text(text, "utf-8")
+    assert _kind_of("goddag", package) == "greeting"
+    (package / "da.ini").unlink()
+    assert _kind_of("goddag", package) == "statement"
+
+
+def test_lists_from_the_cache_are_those_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> list[object]:
+        for cached in (language_module._compiled, languages, known_stems, stems_of):
+            cached.cache_clear()
+        return [languages(), known_stems(), *map(stems_of, ("change", "write", "claim"))]
+
+    built = read()
+    assert (cache_folder(COMPILED) / "languages.json").exists()
+    compilations: list[object] = []
+    monkeypatch.setattr(language_module, "_compile", compilations.append)
+    assert read() == built
+    assert not compilations
+
+
+def test_a_phrase_is_matched_by_its_words_and_by_its_colon() -> None:
+    text = "Rappelle-moi de payer"
+    found = language_module.tokens(text)
+    assert of_all("task").match(text, found) == 3
+    assert "todo" in of_all("task").words
+    assert "remind me to" not in of_all("task").words
+    for typed, length in (("to do: pay", 2), ("to do pay", 0), ("TO-DO : pay", 2)):
+        assert of_all("task").match(typed, language_module.tokens(typed)) == length

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import NoReturn
 
+from kbtui.cache import cache_folder
 from kbtui.errors import NotFoundError, UnreadableError, UsageError
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.commit import Actor, Commit, PathChange
@@ -18,7 +19,7 @@ from kbtui.history.queries.diff import FileDiff, diff_files
 from kbtui.history.queries.log import CommitLog, LogFilter
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import cache_folder, short_name
+from kbtui.workspace.layout import short_name
 
 _REVISION = re.compile(r"^(?P<base>.+?)(?P<steps>(?:~\d*|\^)*)$")
 _ID = re.compile(r"^[0-9a-f]{4,40}$")

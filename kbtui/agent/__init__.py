@@ -6,7 +6,7 @@ agent            `Agent`, which answers messages, and `Keeping`, which stores st
 events           the events a turn yields to whatever displays it
 attachments      references to files in messages
 tools.base       the tool interface, and what a tool is given (`ToolContext`)
-tools.toolbox    `Toolbox`, which runs tools; `TOOLS`, the agent's own
+tools.toolbox    `Toolbox`, which runs tools; `own_tools`, the agent's
 tools.reading    reading of entries and files by tools
 tools.searching  searching by tools
 tools.writing    writing and proposing by tools

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from kbtui.agent.context import AssembledPrompt, Part as Part, assemble, session_room
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
@@ -18,14 +19,16 @@ from kbtui.agent.tools.toolbox import Toolbox, in_thread
 from kbtui.agent.turn import Turn
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
-from kbtui.memory.edits.editor import Editor, Ground, ground_of
-from kbtui.memory.recall.names import NameIndex
 from kbtui.memory.records.journal import JournalLine, local
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.models.roles import LiteLLMModel
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.views.view import Audience
+
+if TYPE_CHECKING:
+    from kbtui.memory.edits.editor import Editor, Ground
+    from kbtui.memory.recall.names import NameIndex
 
 _RESULT_FRACTION = 4  # a tool result gets at most 1/4 of the window
 
@@ -218,6 +221,8 @@ class Agent:
 
 def _ground(session: Session, last: int) -> Ground:
     """Return what was said in a session up to a message, by the user and the assistant."""
+    from kbtui.memory.edits.editor import Ground, ground_of
+
     messages = [each for each in session.messages if each.id <= last]
     answers = [each for each in messages if each.role == "assistant"]
     answered = [(local(each.time).date(), each.content) for each in answers]

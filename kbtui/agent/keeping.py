@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.recall.remembered import Remembering
 from kbtui.memory.records.journal import Journal, JournalLine, absolute_dates
 from kbtui.offline.message import Reading
 from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from kbtui.memory.recall.remembered import Remembering
 
 DAILY_NOTES = (
     "What you state is kept beside your vault, in notes by day of its own. `/journal daily` (or"

@@ -35,7 +35,6 @@ from kbtui.agent.quoting import Quoting
 from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
-from kbtui.memory.edits.editor import LOOSE, is_said
 from kbtui.models.port import (
     ChatModel,
     Message,
@@ -197,6 +196,8 @@ class Turn:
 
     def _is_already_noted(self) -> bool:
         """Return whether the notes already say what the user just said."""
+        from kbtui.memory.edits.editor import LOOSE, is_said
+
         statement = begins(self.said.content, of_all("remember")) or self.said.content
         try:
             lines = Quoting(self.context).about(statement)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from kbtui.agent.tools.base import Sources, Tool, ToolContext, cap, new_turn_id, quoted, text
-from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, own_tools
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
@@ -43,7 +43,7 @@ _BASE = "base_hash"
 _CHAT_ONLY = frozenset({"search", "read"})  # LOOKUP_TOOLS has them under their established names
 _TOOLS: tuple[Tool, ...] = (
     *LOOKUP_TOOLS,
-    *(tool for tool in TOOLS if tool.spec.name not in _CHAT_ONLY),
+    *(tool for tool in own_tools() if tool.spec.name not in _CHAT_ONLY),
     *CLIENT_TOOLS,
     *HISTORY_TOOLS,
 )

@@ -28,7 +28,7 @@ from kbtui.agent import recall
 from kbtui.agent.attachments import attachments_of
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, own_tools
 from kbtui.cli.export import export
 from kbtui.cli.root import cli, run
 from kbtui.errors import ConfigurationError
@@ -372,7 +372,7 @@ def _asked_with(rows: Rows) -> set[str]:
 
 
 def test_each_tool_of_the_agent_has_a_row_that_uses_each_argument() -> None:
-    wanted = {tool.spec.name: set(tool.spec.parameters["properties"]) for tool in TOOLS}
+    wanted = {tool.spec.name: set(tool.spec.parameters["properties"]) for tool in own_tools()}
     assert {name: _asked_with(rows) for name, rows in AGENT.items()} == wanted
 
 

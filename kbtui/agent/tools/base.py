@@ -12,19 +12,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.agent.sources import Sources as Sources, quoted as quoted
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
-from kbtui.memory.edits.editor import Editor, Ground
-from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
 from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
 from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout
+
+if TYPE_CHECKING:
+    from kbtui.memory.edits.editor import Editor, Ground
+    from kbtui.memory.recall.provenance import ShownProvenance
 
 MAX_TOKENS = 4_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")

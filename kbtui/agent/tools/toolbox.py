@@ -10,14 +10,11 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import Tool, ToolContext, error_text
-from kbtui.agent.tools.list_entries import ListEntries
-from kbtui.agent.tools.reading import Grep, Read
-from kbtui.agent.tools.searching import Search
-from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Commit, describe, is_derived
 from kbtui.models.port import ToolCall, ToolSpec
@@ -66,15 +63,17 @@ def _brief_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 log = logging.getLogger(__name__)
-TOOLS: tuple[Tool, ...] = (
-    Search(),
-    ListEntries(),
-    Read(),
-    WriteEntry(),
-    EditEntry(),
-    RenameEntry(),
-    Grep(),
-)
+
+
+@cache
+def own_tools() -> tuple[Tool, ...]:
+    """Return the agent's own tools; a turn without a model needs none of them."""
+    from kbtui.agent.tools.list_entries import ListEntries
+    from kbtui.agent.tools.reading import Grep, Read
+    from kbtui.agent.tools.searching import Search
+    from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
+
+    return (Search(), ListEntries(), Read(), WriteEntry(), EditEntry(), RenameEntry(), Grep())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +97,20 @@ _INVALID_CALL = "the model asked for it in a form that no tool takes"
 
 
 class Toolbox:
-    """Tools by name."""
+    """Tools by name, the agent's own if no others are given."""
 
-    def __init__(self, tools: Sequence[Tool] = TOOLS) -> None:
-        self._tools = {tool.spec.name: tool for tool in tools}
-        self.specs: tuple[ToolSpec, ...] = tuple([tool.spec for tool in tools])
+    def __init__(self, tools: Sequence[Tool] | None = None) -> None:
+        self._given = tools
+
+    @cached_property
+    def _tools(self) -> dict[str, Tool]:
+        tools = own_tools() if self._given is None else self._given
+        return {tool.spec.name: tool for tool in tools}
+
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
         """The descriptions of the tools for a model, always in the same order."""
+        return tuple([tool.spec for tool in self._tools.values()])
 
     def specs_for(self, window: int) -> tuple[ToolSpec, ...]:
         """Return the descriptions for a model with a context window of so many tokens."""

@@ -8,6 +8,7 @@ moves them, and asks first.
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.history import LineOrigin
@@ -15,10 +16,11 @@ from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.knowledge.format.lines import heading_of, split_lines
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.memory_file import FACTS, MEMORY, is_statement
-from kbtui.memory.edits.operations import keep_in_entry, without_line
-from kbtui.memory.edits.working_copy import WorkingCopy
 from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from kbtui.memory.edits.working_copy import WorkingCopy
 
 MOST_LINES = 60
 _NEARLY_FULL = 0.85
@@ -55,6 +57,9 @@ def trim_memory(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
 
 
 def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
+    # Whoever only counts lines has no working copy, and so no use for these.
+    from kbtui.memory.edits.operations import keep_in_entry, without_line
+
     subjects = copy.services.subjects
     named = [path for path in subjects.named_in(line) if copy.files.exists(path)]
     if len(named) == 1:

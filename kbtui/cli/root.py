@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from kbtui.errors import StorageError
 
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _BROKEN_PIPE = 141  # a shell's status for a program killed by SIGPIPE
+_OBJECTS = 20_000  # between collections; imports make many and leave no garbage
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -125,6 +127,7 @@ for _command in (
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code, without raising."""
+    gc.set_threshold(_OBJECTS)
     output.prepare_streams()
     try:
         status = _invoke(list(argv))

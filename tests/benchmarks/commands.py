@@ -104,6 +104,10 @@ def _commands(
             {**env, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         ),
         "kbtui ask": kbtui("ask", QUESTION),
+        "kbtui ask, offline": row(
+            [sys.executable, "-m", "kbtui", "ask", QUESTION],
+            {**ours, "KBTUI_MODELS__CHAT__MODEL": "offline"},
+        ),
         "kbtui search": kbtui("search", QUERY),
         "kbtui list": kbtui("list"),
         "kbtui show": kbtui("show", "garden"),

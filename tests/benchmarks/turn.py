@@ -1,10 +1,11 @@
 """Turn: what one turn that keeps something runs through: files, calls, switches of file.
 
-    python -m tests.benchmarks turn [--files] [--model]
+    python -m tests.benchmarks turn [--files] [--model | --first]
 
 The third message of a conversation is counted, so that what is imported and read once isn't.
 ``--files`` lists the files by how many calls they take. With ``--model`` a model answers, and each
-of its turns looks for something, writes two entries, and says so.
+of its turns looks for something, writes two entries, and says so. With ``--first`` it is the first
+turn of a process without a model, which asks for what another process was told.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -40,6 +42,7 @@ _SAID = (
     "Silke moved to the third floor in March.",
     "No alcohol for dad with the new tablets.",
 )
+_ASKED = "Which floor did Silke move to?"
 _PAUSE = 3.0  # seconds
 # What a model writes of each: the type and the title of an entry, and its text.
 _WRITTEN = (
@@ -89,16 +92,24 @@ def run(argv: list[str]) -> dict[str, Any]:
     """Count the turn."""
     parser = argparse.ArgumentParser(prog="turn")
     parser.add_argument("--files", action="store_true")
-    parser.add_argument("--model", action="store_true")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--model", action="store_true")
+    what.add_argument("--first", action="store_true")
     options = parser.parse_args(argv)
     counting = _Counting()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ.update(KBTUI_MODEL="offline", HOME=folder, HF_HUB_OFFLINE="1")
         os.environ["KBTUI_SEARCH__BACKGROUND"] = "false"  # no process that outlives this
+        place = Path(folder) / "ws"
+        if options.first:
+            _tell_elsewhere(place)
         threading.setprofile(counting)
         sys.setprofile(counting)
         try:
-            asyncio.run(_talk(Path(folder) / "ws", counting, by_model=options.model))
+            if options.first:
+                asyncio.run(_ask_first(place, counting))
+            else:
+                asyncio.run(_talk(place, counting, by_model=options.model))
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
@@ -111,7 +122,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         "redaction passes": counting.calls_of("redaction/redact.py:redact"),
         "searches": counting.calls_of("search/search_index.py:search"),
     }
-    table = Table("two entries" if options.model else "one kept message", ["what", "count"])
+    title = "two entries" if options.model else "one kept message"
+    table = Table("a first question" if options.first else title, ["what", "count"])
     for name, count in figures.items():
         table.row(name, count)
     tables = [table]
@@ -138,6 +150,30 @@ async def _talk(place: Path, counting: _Counting, *, by_model: bool) -> None:
                 pass
             counting.on = False
             assert not by_model or len(kb.library.infos()) == 2 * number, "it wrote two entries"
+
+
+def _tell_elsewhere(place: Path) -> None:
+    """Say everything in other processes, as scripts do."""
+    for arguments in (["init"], *(["ask", text] for text in _SAID)):
+        subprocess.run(
+            [sys.executable, "-m", "kbtui", "-w", str(place), *arguments],
+            env={**os.environ, "PYTHONPATH": str(Path(_ROOT).parent)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        )
+
+
+async def _ask_first(place: Path, counting: _Counting) -> None:
+    from kbtui.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase.open(place) as kb:
+        session = kb.sessions.create("counted")
+        counting.on = True
+        async for _ in kb.agent.turn(session, _ASKED):
+            pass
+        counting.on = False
+        assert _SAID[1] in session.messages[-1].content, "it found the line"
 
 
 class _Writing:

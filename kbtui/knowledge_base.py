@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
+    from kbtui.memory.consolidation.due import Due
     from kbtui.memory.recall.names import NameIndex
     from kbtui.memory.recall.provenance import Provenance
-    from kbtui.memory.records.archive import Archive
+    from kbtui.memory.recall.remembered import Remembering
+    from kbtui.memory.records.archive import Archive, Tombstones
     from kbtui.memory.records.journal import Journal
     from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
@@ -109,7 +111,7 @@ class KnowledgeBase:
             privacy=PrivacyFilter(
                 self.workspace,
                 self.library.is_private,
-                lambda session: bool(self.memory.pending.conversation(session).withheld),
+                lambda session: bool(self.due.pending.conversation(session).withheld),
             ),
             start_detached=self.detached_worker.start,
         )
@@ -172,7 +174,7 @@ class KnowledgeBase:
         agent.find_editor = lambda: self.memory.editor
         agent.find_names = lambda: self.names
         agent.paid = self._count_cost
-        agent.find_keeping = lambda: Keeping(self.library, self.journal, self.memory.remembering)
+        agent.find_keeping = lambda: Keeping(self.library, self.journal, self.remembering)
         return agent
 
     def _count_cost(self, usd: float) -> None:
@@ -181,14 +183,13 @@ class KnowledgeBase:
     @cached_property
     def journal(self) -> Journal:
         """The journal of the user's statements by day."""
-        from kbtui.memory.records.archive import Tombstones
         from kbtui.memory.records.journal import Journal
 
         return Journal(
             self.workspace,
             self.history,
             self.library,
-            Tombstones(self.workspace, self.history),
+            self.tombstones,
             in_daily_notes={"daily": True, "own": False}.get(self.settings.memory.journal),
         )
 
@@ -200,21 +201,56 @@ class KnowledgeBase:
         return NameIndex(self.workspace, self.library, self.journal)
 
     @cached_property
+    def tombstones(self) -> Tombstones:
+        """What was forgotten."""
+        from kbtui.memory.records.archive import Tombstones
+
+        return Tombstones(self.workspace, self.history)
+
+    @cached_property
+    def remembering(self) -> Remembering:
+        """Adding facts to MEMORY.md."""
+        from kbtui.memory.recall.remembered import Remembering
+
+        return Remembering(self.workspace, self.history, self.tombstones)
+
+    @cached_property
+    def due(self) -> Due:
+        """What is due to be condensed."""
+        from kbtui.memory.consolidation.due import Due, Pending
+
+        pending = Pending(self.workspace, self.services.for_memory, self.archive, self.tombstones)
+        return Due(pending, self.settings, self._utc, self.agent.session_room)
+
+    @cached_property
     def memory(self) -> Memory:
-        """The memory service: background work, remembering, forgetting, the inbox."""
-        from kbtui.importers.sources.nanobot import count_consolidated
+        """The memory service: background work, forgetting, the inbox."""
         from kbtui.memory.background.service import Memory
 
-        memory = Memory(
-            self.services,
-            self._utc,
-            count_consolidated=lambda archive: count_consolidated(
-                self.workspace, self.history, archive
-            ),
-            room=self.agent.session_room,
-        )
+        memory = Memory(self.services, self.due, self._utc, self._count_old)
         self._opened.callback(memory.close)
         return memory
+
+    def has_due(self, session: str) -> bool:
+        """Return whether a session, or an abandoned one, is due to be condensed.
+
+        It takes a fraction of what creating the memory service does.
+        """
+        if not self.settings.memory.consolidate or not self.workspace.writable:
+            return False
+        self._count_old()
+        if self.due.trigger(session) is not None:
+            return True
+        return any(each != session for each in self.due.abandoned(self.sessions))
+
+    def _count_old(self) -> None:
+        """Record in the archive what nanobot had condensed; retried later if that fails now."""
+        from kbtui.importers.sources.nanobot_condensed import count_consolidated
+
+        try:
+            count_consolidated(self.workspace, self.history, self.archive)
+        except ConflictError as error:
+            log.info("old sessions are entered later: %s", error)
 
     def _utc(self) -> datetime:
         return self._clock().astimezone(UTC)
@@ -297,7 +333,7 @@ class KnowledgeBase:
 
     def load(self) -> None:
         """Create all services in this thread, so that the event loop never has to."""
-        _ = self.agent, self.memory
+        _ = self.agent.toolbox.specs, self.memory, self.remembering
 
     def start(self) -> None:
         """Start the background services: indexing, watching files, outside edits, memory."""
@@ -385,20 +421,15 @@ class KnowledgeBase:
     def _add_tombstones(self, change: Change) -> None:
         """Add tombstones for facts that an undo removes, so that they aren't written again."""
         if change.origin.undoes is not None:
-            from kbtui.memory.records.archive import Tombstones
-
-            self._undoes = Tombstones(self.workspace, self.history).companion(change)
+            self._undoes = self.tombstones.companion(change)
 
     def _restore_forgotten(self, changed: Changed) -> None:
         """Restore session logs if an undo reverted a `forget`."""
         if not self._undoes:
             return
         self._undoes = False
-        from kbtui.memory.records.archive import Tombstones
-
-        tombstones = Tombstones(self.workspace, self.history)
         commit = self.history.commit(changed.commit)
-        for session in tombstones.restore_sessions(commit, self.sessions):
+        for session in self.tombstones.restore_sessions(commit, self.sessions):
             self.search.refresh([f"sessions/{session}.jsonl"])
 
     def _log_problem(self, problem: KbtuiError) -> None:

@@ -34,7 +34,7 @@ from kbtui.models.port import (
 )
 from kbtui.models.schema import describe
 from kbtui.sessions.store import Session, SessionMessage
-from kbtui.sessions.window import SUMMARY_SHARE, SessionWindow, session_window
+from kbtui.sessions.window import LEAST_ROOM, SUMMARY_SHARE, SessionWindow, session_window
 from kbtui.settings import ContextSettings
 from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
@@ -60,7 +60,6 @@ _NO_TOOLS = """\
 You have no tools here: you can read nothing else and write nothing. Answer in plain words from \
 what stands in this conversation, and say so where it doesn't hold the answer."""
 _ANSWER_SHARE = 4
-_MIN_SESSION_TOKENS = 500
 _MESSAGE_SHARE = 32  # 1/32 of the window is reserved for the message
 _RECALL_SHARE = 3  # recalled lines get at most 1/3 of the index's budget
 _CLOCK_TOKENS = 40
@@ -301,7 +300,7 @@ class _PromptPrefix:
             self.volatile_tokens + _CLOCK_TOKENS + max(message_tokens, window // _MESSAGE_SHARE)
         )
         left = window - window // _ANSWER_SHARE - fixed - volatile
-        return max(_MIN_SESSION_TOKENS, min(limits.session_tokens, left))
+        return max(LEAST_ROOM, min(limits.session_tokens, left))
 
     def notes_part(self, heard: Sequence[SessionMessage] = ()) -> Part:
         """Return the notes, without what is in the prompt of the conversation they came from."""

@@ -105,6 +105,8 @@ def condense_if_due(kb: KnowledgeBase, session: str) -> None:
     import asyncio
 
     sys.stdout.flush()
+    if not kb.has_due(session):
+        return
     outcome = asyncio.run(kb.memory.consolidate_if_due(session, _MEMORY_SECONDS))
     if outcome is None:
         return

@@ -17,6 +17,7 @@ from kbtui.importers.batches import Batch, batches
 from kbtui.memory.background.service import (
     Budget,
     Consolidator,
+    Due,
     MemoryWriter,
     MeteredModel,
     Trigger,
@@ -151,12 +152,11 @@ class _SessionCondenser:
         """Condense a session, raising the error of the consolidator if there is one."""
         services, memory = self._services, self._memory
         consolidator = Consolidator(
-            memory.pending,
+            Due(memory.pending, services.settings),
             services.seen_by,
             self._writer,
             memory.lock,
             lambda: self._model,
-            services.settings,
         )
         outcome = await consolidator.run(session, everything=True, trigger=Trigger.IDLE)
         if outcome.error is not None:

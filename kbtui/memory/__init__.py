@@ -4,6 +4,7 @@ Its public modules, the only ones that other packages import:
 
 background.service `Memory`, the facade of one workspace's memory: what makes it, and what a person
                    can ask of it; the results of its methods, and the parts that an import uses
+consolidation.due  what is due to be condensed (`Due`), without loading what condenses it
 services           `Services`: the services of one workspace, for code that needs several of them
 edits.editor       `Editor`, the one engine that writes facts; its operations, who requests them,
                    and what they are based on

@@ -18,6 +18,8 @@ from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
 
+LEAST_ROOM = 500
+"""The tokens that a session has in any prompt."""
 UNFINISHED = "[no result: the turn was interrupted]"
 DONE = "Noted."  # which counts as a claim if a model repeats it
 UNANSWERED = "Sorry, I could not answer that."  # doesn't mislead if repeated either
@@ -54,6 +56,14 @@ def session_window(
     for turn in _turns(messages):
         builder.add(_Turn.of(turn))
     return builder.window
+
+
+def always_fits(messages: Sequence[SessionMessage], most_messages: int | None = None) -> bool:
+    """Return whether a session is whole in its window, whatever room there is."""
+    turns = list(map(_Turn.of, _turns(messages)))
+    count = sum([len(turn.whole) for turn in turns])
+    is_short = most_messages is None or count <= most_messages
+    return is_short and sum([turn.tokens for turn in turns]) <= LEAST_ROOM
 
 
 @dataclass(frozen=True, slots=True)

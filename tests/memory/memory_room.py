@@ -12,7 +12,8 @@ from kbtui.errors import ModelSlowError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Memory
-from kbtui.memory.records.archive import Archive
+from kbtui.memory.consolidation.due import Due, Pending
+from kbtui.memory.records.archive import Archive, Tombstones
 from kbtui.memory.services import Services
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
@@ -121,7 +122,9 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
         ModelRegistry(settings),
         Archive(workspace, history),
     )
-    pipeline = Memory(rooms, clock)
+    tombstones = Tombstones(workspace, history)
+    pending = Pending(workspace, rooms.for_memory, rooms.archive, tombstones)
+    pipeline = Memory(rooms, Due(pending, settings, clock), clock)
     history.add_companion(pipeline.tombstones.companion)
     return Room(workspace, settings, history, library, index, sessions, pipeline, clock)
 

@@ -145,22 +145,22 @@ def test_a_full_prompt_and_quiet_time_trigger(tmp_path: Path) -> None:
     room = open_room(tmp_path / "notes", context={"session_tokens": 400})
     consolidator = room.pipeline.consolidator
     session = room.talk(SEED[:4])
-    assert consolidator.trigger(session.id) is None
+    assert consolidator.due.trigger(session.id) is None
     room.clock.pass_(minutes=4)
-    assert consolidator.trigger(session.id) is None
+    assert consolidator.due.trigger(session.id) is None
     room.clock.pass_(minutes=1)
-    assert consolidator.trigger(session.id) is Trigger.IDLE
+    assert consolidator.due.trigger(session.id) is Trigger.IDLE
     room.talk([(70, "user", "word " * 350)], session.id)
-    assert consolidator.trigger(session.id) is Trigger.FULL
+    assert consolidator.due.trigger(session.id) is Trigger.FULL
     room.close()
 
 
 def test_what_waits_for_its_answer_is_not_quiet(room: Room) -> None:
     session = room.talk([*SEED[:4], (10, "user", "And what do you think?")])
     room.clock.pass_(minutes=14)
-    assert room.pipeline.consolidator.trigger(session.id) is None
+    assert room.pipeline.consolidator.due.trigger(session.id) is None
     room.clock.pass_(minutes=1)
-    assert room.pipeline.consolidator.trigger(session.id) is Trigger.IDLE
+    assert room.pipeline.consolidator.due.trigger(session.id) is Trigger.IDLE
 
 
 def test_steps_that_no_prompt_holds_fill_none(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_steps_that_no_prompt_holds_fill_none(tmp_path: Path) -> None:
         session.append("user", f"question {number}")
         session.append("assistant", "", tool_calls=[ToolCall("1", KEEP, '{"text": "word"}' * 50)])
         session.append("tool", "kept it " * 100, tool_call_id="1", name=KEEP)
-    assert room.pipeline.consolidator.trigger(session.id) is None
+    assert room.pipeline.consolidator.due.trigger(session.id) is None
     room.close()
 
 
@@ -185,7 +185,7 @@ async def test_what_still_fits_a_prompt_is_left_to_quiet_time(
 def test_a_session_of_commands_alone_triggers_nothing(room: Room) -> None:
     session = room.talk([(0, "user", "/help"), (1, "user", "/dream-log")])
     room.clock.pass_(days=2)
-    assert room.pipeline.consolidator.trigger(session.id) is None
+    assert room.pipeline.consolidator.due.trigger(session.id) is None
 
 
 async def test_what_left_the_prompt_goes_and_never_splits_a_call_from_its_result(

@@ -181,7 +181,7 @@ def test_a_session_of_single_turns_ends_when_it_was_left_for_an_hour(
     session = kept.room.sessions.create("cli")
     kept.room.talk(session=session.id)
     kept.room.clock.pass_(minutes=minutes)
-    assert len(kept.worker.abandoned_sessions()) == files
+    assert len(kept.room.pipeline.due.abandoned(kept.room.sessions)) == files
     kept.worker.start()
     memory = kept.room.root / "memory"
     until(lambda: len(list(memory.glob("2026-*-favorite-color.md"))) == files)

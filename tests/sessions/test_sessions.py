@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
-from kbtui.importers.sources import nanobot
+from kbtui.importers.sources import nanobot_condensed
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
@@ -394,7 +394,8 @@ def test_one_that_cannot_be_read_is_said_and_stops_none_of_the_others(
         closed = kb.workspace.sessions / "closed.jsonl"
     real = os.access
     monkeypatch.setattr(os, "access", lambda at, mode: at != closed and real(at, mode))
-    monkeypatch.setattr(nanobot, "_first_of", _refuse(closed, nanobot._first_of))
+    refuse = _refuse(closed, nanobot_condensed.first_of)
+    monkeypatch.setattr(nanobot_condensed, "first_of", refuse)
     with KnowledgeBase.open(tmp_path / "notes") as kb:
         kb.memory.count_old()
         audit = kb.memory.audit()

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kbtui.errors import KbtuiError, StorageError, UnreadableError
-from kbtui.history.change import Actor, Origin
-from kbtui.history.history import History
+from kbtui.errors import KbtuiError, UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import ImportedMessage, ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
-from kbtui.memory.records.archive import Archive
+from kbtui.importers.sources.nanobot_condensed import (
+    CONSOLIDATED,
+    CONVERTED,
+    LOG,
+    ROLES,
+    count_of,
+    first_of,
+    is_file,
+)
 from kbtui.redaction.redact import redact
 from kbtui.sessions import TAINT
 from kbtui.sessions.log_records import (
@@ -34,20 +39,16 @@ from kbtui.sessions.log_records import (
     message_record,
     session_record,
 )
-from kbtui.text import clean_line, json_object
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
-_OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"
-_ROLES = ("system", "user", "assistant", "tool")  # a tuple: values from files may be unhashable
+_OLD, _BACKUP = ".json", ".json.bak"
 _META_KEYS = ("tools_used", "media", "reasoning_content")
-_CONSOLIDATED = "last_consolidated"
-_CONVERTED = "converted"
 _OLD_SIGNATURE = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
-_LOG_SIGNATURE = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
+LOG_SIGNATURE = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
 _MAX_FILE = 128 << 20
 _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
@@ -71,7 +72,7 @@ SOURCE = Source("nanobot", "nanobot", has_any(_sessions), _read, is_alone=True)
 
 
 def _is_session(head: bytes) -> bool:
-    return bool(_OLD_SIGNATURE.match(head) or _LOG_SIGNATURE.match(head))
+    return bool(_OLD_SIGNATURE.match(head) or LOG_SIGNATURE.match(head))
 
 
 def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -155,7 +156,7 @@ def read_old_session(data: bytes, name: str) -> OldSession:
     problems: list[str] = []
     messages = tuple(_messages(value["messages"], created, problems))
     key = clean_line(str(value.get("key") or ""))
-    consolidated = min(_count(value.get(_CONSOLIDATED)), len(messages))
+    consolidated = min(count_of(value.get(CONSOLIDATED)), len(messages))
     return OldSession(key, created, messages, consolidated, tuple(problems))
 
 
@@ -167,20 +168,7 @@ def convert_sessions(workspace: Workspace) -> list[Conversion]:
     if not workspace.writable:
         return []
     old = sorted(workspace.sessions.glob(f"[!.]*{_OLD}"))
-    return [_convert(workspace, file) for file in old if _is_file(file)]
-
-
-def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
-    """Record in the archive what nanobot had condensed, and return the number of sessions."""
-    due = [file for file in _condensed(workspace) if not archive.covered(_name(file))]
-    for file in due:
-        session, messages = _name(file), (1, _consolidated_in(file))
-        text = f"nanobot had condensed messages 1 to {messages[1]} of {session} before."
-        with history.change(Actor.IMPORT, text, Origin(session=session)) as change:
-            archive.stage(
-                change, text, session=session, messages=messages, timestamp=_modified(file)
-            )
-    return len(due)
+    return [_convert(workspace, file) for file in old if is_file(file)]
 
 
 def _convert(workspace: Workspace, file: Path) -> Conversion:
@@ -188,11 +176,11 @@ def _convert(workspace: Workspace, file: Path) -> Conversion:
         with storage_errors(f"Can't read {file.name}"):
             session = read_old_session(file.read_bytes(), file.name)
         name = _converted_name(file)
-        if not file.with_name(f"{name}{_LOG}").exists():
+        if not file.with_name(f"{name}{LOG}").exists():
             lines = [_first_record(name, file, session), *map(message_record, session.messages)]
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             data = text.encode("utf-8", "replace")
-            files.write_machine_file(workspace, f"sessions/{name}{_LOG}", data)
+            files.write_machine_file(workspace, f"sessions/{name}{LOG}", data)
         with storage_errors(f"Can't put {file.name} aside"):
             file.rename(_free_backup(file))
     except KbtuiError as error:
@@ -206,16 +194,16 @@ def _first_record(name: str, file: Path, session: OldSession) -> dict[str, Any]:
     return {
         **session_record(name, channel, "", session.created),
         "key": session.key,
-        _CONVERTED: file.name,
-        _CONSOLIDATED: session.consolidated,
+        CONVERTED: file.name,
+        CONSOLIDATED: session.consolidated,
     }
 
 
 def _converted_name(file: Path) -> str:
     """Return a free name for the log, or that of this file's earlier conversion."""
     name, number = file.stem, 1
-    while (taken := file.with_name(f"{name}{_LOG}")).exists():
-        if _first_of(taken).get(_CONVERTED) == file.name:
+    while (taken := file.with_name(f"{name}{LOG}")).exists():
+        if first_of(taken).get(CONVERTED) == file.name:
             return name
         number += 1
         name = f"{file.stem}-{number}"
@@ -235,7 +223,7 @@ def _messages(
 ) -> Iterator[SessionMessage]:
     number, last = 0, created
     for place, value in enumerate(values, 1):
-        if not isinstance(value, dict) or value.get("role") not in _ROLES:
+        if not isinstance(value, dict) or value.get("role") not in ROLES:
             problems.append(f"item {place} is no message; it stays in the backup")
             continue
         number += 1
@@ -258,49 +246,6 @@ def _redacted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _redacted(each) for key, each in value.items()}
     return redact(value).text if isinstance(value, str) else value
-
-
-def _condensed(workspace: Workspace) -> Iterator[Path]:
-    """Yield the logs whose first line says that nanobot had condensed a part of them."""
-    for file in sorted(workspace.sessions.glob(f"[!.]*{_LOG}")):
-        try:
-            if _is_file(file) and _consolidated_in(file):
-                yield file
-        except StorageError as error:  # retried at the next start
-            log.warning("%s", error)
-
-
-def _is_file(file: Path) -> bool:
-    return os.path.isfile(file) and not file.is_symlink()
-
-
-def _consolidated_in(file: Path) -> int:
-    """Return how many messages nanobot had condensed, of those it wrote (which have no ids)."""
-    first = _first_of(file)
-    count = _count(first.get(_CONSOLIDATED))
-    if not count or _CONVERTED in first:
-        return count
-    records = read_lines(file).records
-    return min(count, sum(1 for each in records if each.get("role") in _ROLES and "id" not in each))
-
-
-def _first_of(file: Path) -> Mapping[str, Any]:
-    with storage_errors(f"Can't read {file.name}"), file.open("rb") as stream:
-        line = stream.readline(64 * 1024)
-    return json_object(line) or {}
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def _modified(file: Path) -> datetime:
-    with storage_errors(f"Can't read {file.name}"):
-        return datetime.fromtimestamp(file.stat().st_mtime).astimezone()
-
-
-def _name(file: Path) -> str:
-    return file.name.removesuffix(_LOG)
 
 
 def _time(value: Any) -> datetime | None:

@@ -18,7 +18,6 @@ from kbtui.memory.consolidation.consolidator import (
     Trigger,
 )
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
-from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.report import DreamProgress
 
@@ -230,10 +229,8 @@ OnEvent = Callable[[WorkerEvent], None]
 class SessionWork:
     """Condenses a session, and writes its note when it is closed."""
 
-    def __init__(
-        self, pending: Pending, consolidator: Consolidator, notes: SessionMemoryWriter
-    ) -> None:
-        self._pending = pending
+    def __init__(self, consolidator: Consolidator, notes: SessionMemoryWriter) -> None:
+        self.due = consolidator.due
         self._consolidator = consolidator
         self._notes = notes
 
@@ -247,7 +244,7 @@ class SessionWork:
         try:
             if await asyncio.to_thread(self._is_untouched, session):
                 return CondensingOutcome("nothing", session)
-            trigger = await asyncio.to_thread(self._consolidator.trigger, session)
+            trigger = await asyncio.to_thread(self.due.trigger, session)
             if closing:
                 trigger = Trigger.CLOSED
             if trigger is None:
@@ -264,11 +261,7 @@ class SessionWork:
         return outcome
 
     def _is_untouched(self, session: str) -> bool:
-        return self._pending.conversation(session).untouched
-
-    def is_pending(self, session: str) -> bool:
-        """Return whether a session has messages to condense; don't call it on an event loop."""
-        return bool(self._pending.parts(self._pending.conversation(session)))
+        return self.due.pending.conversation(session).untouched
 
     async def condense(
         self,

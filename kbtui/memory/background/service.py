@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from kbtui.errors import ConflictError
 from kbtui.memory.background.budget import (
     BackgroundModels,
     Budget as Budget,
@@ -25,8 +24,8 @@ from kbtui.memory.consolidation.consolidator import (
     Consolidator as Consolidator,
     Trigger as Trigger,
 )
+from kbtui.memory.consolidation.due import Due as Due
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
-from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.consolidation.page_writer import MemoryWriter as MemoryWriter
 from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.report import DreamProgress, DreamReport as DreamReport
@@ -38,11 +37,8 @@ from kbtui.memory.inbox.drafts import PlaceDraft as PlaceDraft, plan_diff as pla
 from kbtui.memory.inbox.inbox import Inbox as Inbox
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
 from kbtui.memory.recall.omissions import LeftOutMessage, left_out
-from kbtui.memory.recall.remember import Remembering
-from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Audit as Audit, Ledger
-from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.services import Services
 
 log = logging.getLogger(__name__)
@@ -56,31 +52,32 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    `count_consolidated` records in the archive what another program had condensed; `room` returns
-    the tokens that a session has in the prompts of the chat model.
+    `due` tells what is to be condensed, by what is in `services`; `count_old` records in the
+    archive what another program had condensed.
     """
 
     def __init__(
         self,
         services: Services,
+        due: Due,
         clock: Callable[[], datetime] = _now,
-        count_consolidated: Callable[[Archive], object] = lambda _archive: None,
-        room: Callable[[], int] | None = None,
+        count_old: Callable[[], None] = lambda: None,
     ) -> None:
         self._services = services
         workspace, history, library = services.workspace, services.history, services.library
-        self._count_consolidated = count_consolidated
+        self.due = due
+        self.count_old = count_old
         self.archive = services.archive
-        self.tombstones = Tombstones(workspace, history)
+        self.pending = due.pending
+        self.tombstones = self.pending.tombstones
         self.ledger = Ledger(services.sessions, self.archive, history, self.tombstones)
         self.inbox = Inbox(workspace, history, self.tombstones)
-        self.pending = Pending(workspace, services.for_memory, self.archive, self.tombstones)
         self.lock = MemoryLock(workspace)
         self.budget = Budget(services.settings.budget.daily_usd)
         self.models = BackgroundModels(services.models, services.settings, self.budget)
         edited = EditServices(history, library, Subjects(library, services.search), self.tombstones)
         self.editor = Editor(workspace, edited, self.inbox)
-        self._build_consolidation(clock, room)
+        self._build_consolidation(clock)
         self.dream = Dream(
             services,
             self.inbox,
@@ -94,12 +91,9 @@ class Memory:
         hours = services.settings.dream.interval_hours
         self._dreaming = DreamJob(self.dream, history, hours, clock, self.dreaming)
         self.worker.add_job(self._dreaming)
-        self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(services, self.tombstones, self.inbox)
 
-    def _build_consolidation(
-        self, clock: Callable[[], datetime], room: Callable[[], int] | None
-    ) -> None:
+    def _build_consolidation(self, clock: Callable[[], datetime]) -> None:
         services, settings = self._services, self._services.settings.memory
         writer = MemoryWriter(
             services.workspace,
@@ -110,14 +104,11 @@ class Memory:
             settings.flush,
         )
         self.consolidator = Consolidator(
-            self.pending,
+            self.due,
             services.seen_by,
             writer,
             self.lock,
             self._model,
-            services.settings,
-            clock,
-            room,
         )
         self.session_notes = SessionMemoryWriter(
             services.workspace,
@@ -127,7 +118,7 @@ class Memory:
             self.lock,
             settings.session_notes,
         )
-        self._work = SessionWork(self.pending, self.consolidator, self.session_notes)
+        self._work = SessionWork(self.consolidator, self.session_notes)
         self.worker = BackgroundWorker(services.sessions, self._work, self.budget, settings, clock)
 
     def _model(self) -> MeteredModel:
@@ -151,13 +142,6 @@ class Memory:
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Finish what was begun, up to a timeout; the rest is done after the next start."""
         self.worker.close(timeout)
-
-    def count_old(self) -> None:
-        """Record in the archive what nanobot had condensed; retried later if that fails now."""
-        try:
-            self._count_consolidated(self.archive)
-        except ConflictError as error:
-            log.info("old sessions are entered later: %s", error)
 
     def audit(self) -> Audit:
         """Account for every message."""
@@ -205,13 +189,13 @@ class Memory:
         if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None
         await asyncio.to_thread(self.count_old)
-        outcome = None
+        outcome, sessions = None, self._services.sessions
         try:
             async with asyncio.timeout(seconds):
-                trigger = await asyncio.to_thread(self.consolidator.trigger, session)
+                trigger = await asyncio.to_thread(self.due.trigger, session)
                 if trigger is not None:
                     outcome = await self._work.condense(session, trigger)
-                for abandoned in await asyncio.to_thread(self.worker.abandoned_sessions):
+                for abandoned in await asyncio.to_thread(self.due.abandoned, sessions):
                     if abandoned != session:
                         await self._work.run(abandoned, closing=True)
         except TimeoutError:

@@ -31,15 +31,14 @@ from kbtui.memory.background.jobs import (
     WorkerEvent,
     WorkerStatus,
 )
-from kbtui.memory.consolidation.consolidator import LONGEST_TURN, CondensingOutcome, Trigger
+from kbtui.memory.consolidation.consolidator import CondensingOutcome, Trigger
+from kbtui.memory.consolidation.due import LEFT_AFTER, LONGEST_TURN, ONE_TURN_CHANNEL
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import MemorySettings
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 TICK_SECONDS = 30.0
-ONE_TURN_CHANNEL = "cli"  # of ``kbtui ask``, whose sessions nobody closes
-LEFT_AFTER = timedelta(hours=1)
 _JOB_PAUSE = timedelta(minutes=1)
 
 
@@ -104,15 +103,6 @@ class BackgroundWorker:
         """Report that a session is over (``/new``, leaving); returns at once."""
         self._queue.enqueue(session, closing=True)
         self._wake_up()
-
-    def abandoned_sessions(self) -> list[str]:
-        """Return the abandoned single-turn sessions that aren't condensed, oldest first."""
-        found = [
-            info.id
-            for info in self._sessions.list()
-            if info.channel == ONE_TURN_CHANNEL and self._clock() - info.updated >= LEFT_AFTER
-        ]
-        return [each for each in reversed(found) if self._work.is_pending(each)]
 
     def condense(
         self, session: str, *, everything: bool = False, by_model: bool = False
@@ -306,7 +296,7 @@ class BackgroundWorker:
             is_quiet = quiet >= (LEFT_AFTER if is_one_turn else idle)
             if is_quiet and self._quiet_since.get(info.id) != since:
                 self._quiet_since[info.id] = since
-                if not is_one_turn or self._work.is_pending(info.id):
+                if not is_one_turn or self._work.due.is_pending(info.id):
                     self._queue.enqueue(info.id, closing=is_one_turn)
 
     async def _process(self, queued: SessionJob) -> None:

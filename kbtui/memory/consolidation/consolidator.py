@@ -12,8 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Literal
 
 from kbtui.errors import (
@@ -25,32 +23,22 @@ from kbtui.errors import (
 )
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
-from kbtui.memory.consolidation.page import Page, Pending, pages_for
+from kbtui.memory.consolidation.due import LONGEST_TURN, Due, Trigger as Trigger
+from kbtui.memory.consolidation.page import Page, pages_for
 from kbtui.memory.consolidation.page_writer import MemoryWriter, SavedPage
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.models.port import ChatModel
 from kbtui.offline.condensing import SliceMessage, history_entry, slug_of
-from kbtui.sessions.window import session_window
-from kbtui.settings import OFFLINE, Settings
+from kbtui.settings import OFFLINE
 from kbtui.views.view import Audience, View
 
 log = logging.getLogger(__name__)
 _MAX_RAW_IN_A_ROW = 3
-LONGEST_TURN = timedelta(minutes=15)
 # In tokens; shorter pages fail for other reasons than their length.
 _WORTH_HALVING = 1_000
 Kind = Literal["archived", "raw", "proposed", "nothing", "postponed", "late"]
-
-
-class Trigger(StrEnum):
-    """Why a conversation is condensed."""
-
-    FULL = "full"
-    IDLE = "idle"
-    CLOSED = "closed"
-    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,49 +74,18 @@ class Consolidator:
     """Condenses sessions.
 
     Args:
-        pending: Reads unarchived messages.
+        due: Tells what is due, and reads it.
         seen_by: Returns existing knowledge, for the prompt, as the model may see it.
         writer: Writes the results.
         lock: Allows one run at a time, over all processes.
         model: Returns the model of the role ``consolidate``; may raise a `ModelError`.
-        settings: Limits and triggers.
-        clock: Returns the time, timezone-aware.
-        room: Returns the tokens that a session has in chat prompts; None: as many as the settings
-            allow.
     """
 
-    pending: Pending
+    due: Due
     seen_by: Callable[[Audience], View]
     writer: MemoryWriter
     lock: MemoryLock
     model: Callable[[], ChatModel]
-    settings: Settings
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    room: Callable[[], int] | None = None
-
-    def trigger(self, session: str) -> Trigger | None:
-        """Return why a session should be condensed now, or None; not for an event loop."""
-        conversation = self.pending.conversation(session)
-        parts = self.pending.parts(conversation)
-        if not parts:
-            return None
-        idle = timedelta(minutes=self.settings.memory.idle_minutes)
-        last = conversation.messages[-1]
-        if last.role != "assistant" or last.tool_calls:
-            idle = idle and max(idle, LONGEST_TURN)  # it may still be answered
-        if idle and self.clock() - last.time >= idle:
-            return Trigger.IDLE
-        return Trigger.FULL if parts[0][0].last <= self._last_outside_prompt(conversation) else None
-
-    def _last_outside_prompt(self, conversation: SessionTranscript) -> int:
-        """Return the id of the last message that no longer fits into prompts, or 0."""
-        context = self.settings.context
-        window = session_window(
-            conversation.messages,
-            most_tokens=context.session_tokens if self.room is None else self.room(),
-            most_messages=context.memory_window,
-        )
-        return window.left[-1].id if window.left else 0
 
     async def run(
         self,
@@ -175,14 +132,14 @@ class Consolidator:
         by_model: bool,
     ) -> list[Page]:
         """Return the messages to condense, in pages that fit the model."""
-        conversation = self.pending.conversation(session)
+        conversation = self.due.pending.conversation(session)
         closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self.writer.memory_text())
         last = conversation.messages[-1].id if everything and conversation.messages else 0
-        last = last or self._last_outside_prompt(conversation)
+        last = last or self.due.last_outside_prompt(conversation)
         return [
             page
-            for part in self.pending.parts(conversation, closed=closed, by_model=by_model)
+            for part in self.due.pending.parts(conversation, closed=closed, by_model=by_model)
             for page in pages_for(
                 conversation,
                 [unit for unit in part if unit.last <= last],
@@ -195,11 +152,11 @@ class Consolidator:
         """Return whether a tool call without a result can't get one any more."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
-        return self.clock() - conversation.messages[-1].time >= LONGEST_TURN
+        return self.due.clock() - conversation.messages[-1].time >= LONGEST_TURN
 
     def _condenser(self, model: ChatModel) -> Condenser:
         view = self.seen_by(Audience.of(model))
-        return Condenser(model, view, self.settings.context.index_tokens)
+        return Condenser(model, view, self.due.settings.context.index_tokens)
 
     # One page --------------------------------------------------------------------------------
 

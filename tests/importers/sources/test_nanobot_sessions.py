@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.sources.nanobot import (
-    convert_sessions,
-    count_consolidated,
-    read_old_session,
-)
+from kbtui.importers.sources.nanobot import convert_sessions, read_old_session
+from kbtui.importers.sources.nanobot_condensed import count_consolidated
 from kbtui.memory.background.service import Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.sessions.store import SessionStore

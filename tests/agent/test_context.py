@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from kbtui.agent.attachments import attachments_of, reference, references
 from kbtui.agent.context import AssembledPrompt, assemble
@@ -18,7 +19,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
-from kbtui.sessions.window import session_window
+from kbtui.sessions.window import LEAST_ROOM, always_fits, session_window
 from kbtui.views.view import Audience
 from tests.agent.conftest import assert_sound
 
@@ -455,6 +456,25 @@ def test_the_window_by_messages_begins_with_a_question_and_parts_no_call_from_it
     assert shown[0].content == first
     asked = [call.id for message in shown for call in message.tool_calls]
     assert asked == [message.tool_call_id for message in shown if message.role == "tool"]
+
+
+@given(st.lists(st.integers(1, 400), max_size=8), st.integers(1, 30), st.integers(0, 2_000))
+def test_a_session_that_always_fits_is_whole_in_any_window(
+    sizes: list[int], number: int, more: int
+) -> None:
+    talk = [
+        stored(place, ("user", "tool", "assistant")[place % 3], "word " * size, answers="a")
+        for place, size in enumerate(sizes)
+    ]
+    if always_fits(talk, number):
+        shown = session_window(talk, most_messages=number, most_tokens=LEAST_ROOM + more)
+        assert not shown.left
+
+
+def test_a_long_session_does_not_always_fit_and_a_short_one_does() -> None:
+    assert always_fits(TALK)
+    assert not always_fits(TALK, most_messages=8)
+    assert not always_fits([*TALK, stored(10, "user", "word " * LEAST_ROOM)])
 
 
 def test_the_window_by_tokens_keeps_the_newest() -> None:

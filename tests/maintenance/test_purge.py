@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 import pytest
 
+from kbtui.cache import COMPILED, cache_folder, compiled
 from kbtui.errors import RefusedHistoryError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.door import Door
@@ -185,6 +186,16 @@ def test_a_purge_where_nothing_stands_changes_nothing(workspace: Workspace) -> N
     done = Purging(workspace, history).run(Secret("not to be found"))
     assert (done.found, done.objects, done.epoch, done.left) == ((), 0, None, ())
     assert history.head() == head
+
+
+def test_what_comes_with_the_program_is_no_place_of_a_secret(workspace: Workspace) -> None:
+    history = history_of(workspace)
+    compiled("words", [], ["kbtui.text"], lambda: ["wednesday"])
+    file = cache_folder(COMPILED) / "words.json"
+    before = file.read_bytes()
+    done = Purging(workspace, history).run(Secret("wednesday"))
+    assert (done.found, done.left) == ((), ())
+    assert file.read_bytes() == before
 
 
 def test_a_secret_in_the_name_of_a_file_goes_too(workspace: Workspace) -> None:

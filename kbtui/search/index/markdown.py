@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kbtui.knowledge.format.document import Block as DocumentBlock, Document
+
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)$")  # in an item or a quote as well
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")  # noqa: RUF001 — CJK punctuation
 _WORD_BREAK = re.compile(r"\s+")
@@ -155,98 +156,53 @@ def is_title(heading: str, title: str) -> bool:
 
 def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
     """Parse a text from `offset` on; without `markdown`, only blank lines separate blocks."""
-    found = Outline(text)
-    starts = found.line_starts
-    starts.append(0)
-    position = text.find("\n")
-    while position >= 0:
-        starts.append(position + 1)
-        position = text.find("\n", position + 1)
-    _Parser(found, markdown=markdown).parse(offset)
-    for block in found.blocks:
-        block.tokens = estimate(text[block.start : block.end])
+    document = Document(text, has_head=offset > 0)
+    found = Outline(text, line_starts=document.line_starts)
+    marked: dict[int, DocumentBlock] = {}
+    if markdown:
+        found.titles += [section.title for section in document.sections[1:]]
+        found.paths += [" > ".join(filter(None, each.path)) for each in document.sections[1:]]
+        marked = {each.first: each for each in document.blocks if _stands_alone(document, each)}
+    first, last = document.line_at(offset), len(document.line_starts)
+    section = 0
+    while first < last:
+        block = marked.get(first)
+        stop = block.stop if block else _paragraph_end(document, first, marked)
+        start, end = document.line_starts[first], document.line_span(stop - 1)[1]
+        if block and block.level:
+            section = block.section
+            found.blocks.append(Block(start, end, section, heading=True))
+        elif block:
+            found.blocks.append(Block(start, end, section, solid=True))
+        elif stop > first:
+            lines = text[start:end].split("\n")
+            is_table = len(lines) > 1 and all("|" in line for line in lines)
+            found.blocks.append(Block(start, end, section, table=is_table))
+        first = max(stop, first + 1)
+    for each in found.blocks:
+        each.tokens = estimate(text[each.start : each.end])
     return found
 
 
-class _Parser:
-    """A single-pass line parser; `_take_fence` and `_take_paragraph` return the next line index."""
+def _stands_alone(document: Document, block: DocumentBlock) -> bool:
+    """Return whether a block is a heading, or code between fences: an open one may be long."""
+    if block.level:
+        return not block.quoted
+    if block.kind != "code" or block.first not in document.fenced:
+        return False
+    last = document.line(block.stop - 1).strip("> \t")
+    return block.stop - block.first > 1 and last != "" and not last.strip("`~")
 
-    def __init__(self, into: Outline, *, markdown: bool) -> None:
-        self.out = into
-        self.markdown = markdown
-        self.stack: list[tuple[int, str]] = []
-        self.bounds = [*into.line_starts, len(into.text) + 1]
 
-    def line(self, i: int) -> str:
-        return self.out.text[self.bounds[i] : self.bounds[i + 1] - 1]
-
-    def parse(self, offset: int) -> None:
-        i = max(0, self.out.line_at(offset) - 1)
-        last = len(self.out.line_starts)
-        while i < last:
-            line = self.line(i)
-            if not line or line.isspace():
-                i += 1
-            elif self.markdown and (end := self._take_fence(i, line, last)):
-                i = end
-            elif self.markdown and self._take_heading(i, line):
-                i += 1
-            else:
-                i = self._take_paragraph(i, last)
-
-    def _add(self, first: int, after: int, **kind: bool) -> None:
-        start, end = self.bounds[first], self.bounds[after] - 1
-        self.out.blocks.append(Block(start, end, len(self.out.paths) - 1, **kind))
-
-    def _take_fence(self, i: int, line: str, last: int) -> int:
-        if "```" not in line and "~~~" not in line:
-            return 0
-        match = _FENCE.match(line)
-        if match is None or (match[1][0] == "`" and "`" in match[2]):
-            return 0
-        mark = match[1]
-        for j in range(i + 1, last):
-            closing = self.line(j).strip("> \t")
-            if closing.startswith(mark) and not closing.strip(mark[0]):
-                self._add(i, j + 1, solid=True)
-                return j + 1
-        return 0  # unclosed: ordinary lines
-
-    def _take_heading(self, i: int, line: str) -> bool:
-        if "#" not in line[:4]:
-            return False
-        match = _HEADING.match(line)
-        if match is None:
-            return False
-        self._open_section(len(match[1]), (match[2] or "").strip())
-        self._add(i, i + 1, heading=True)
-        return True
-
-    def _open_section(self, level: int, title: str) -> None:
-        while self.stack and self.stack[-1][0] >= level:
-            self.stack.pop()
-        self.stack.append((level, title))
-        self.out.titles.append(title)
-        self.out.paths.append(" > ".join(title for _, title in self.stack if title))
-
-    def _take_paragraph(self, i: int, last: int) -> int:
-        j = i + 1
-        table = "|" in self.line(i)
-        while j < last:
-            line = self.line(j)
-            if not line or line.isspace():
-                break
-            if self.markdown:
-                if j == i + 1 and (match := _UNDERLINE.match(line)) and not table:
-                    self._open_section(1 if match[1][0] == "=" else 2, self.line(i).strip())
-                    self._add(i, j + 1, heading=True)
-                    return j + 1
-                if _FENCE.match(line) or ("#" in line[:4] and _HEADING.match(line)):
-                    break
-            table = table and "|" in line
-            j += 1
-        self._add(i, j, table=table and j > i + 1)
-        return j
+def _paragraph_end(document: Document, first: int, marked: Mapping[int, DocumentBlock]) -> int:
+    """Return the line after a run of lines that aren't blank; `first` if that is blank itself."""
+    stop = first
+    while stop < len(document.line_starts) and not (stop in marked and stop > first):
+        line = document.line(stop)
+        if not line or line.isspace():
+            break
+        stop += 1
+    return stop
 
 
 def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:

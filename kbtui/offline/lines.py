@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import zip_longest
+from typing import Literal, NamedTuple
 
+from kbtui.knowledge.format.document import Document
 from kbtui.offline.language import language_of, tokens
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,8 @@ _NO_STATEMENT = re.compile(
 _TEMPLATE_FIELD = re.compile(r"[\w -]{1,30}::?$")
 _LOOKAHEAD = 40
 _LOOKBEHIND = 200  # bounds the cost of a line with only dates, which is one long sentence
-_LISTS = ("bullet_list_open", "ordered_list_open")
+_ITEMS = ("item", "task")
+_NOT_QUOTED = ("code", "comment", "definition")
 # A sentence continues after ``Dr.``, ``St.`` and ``z. B.``; ``Ada.`` and ``Oslo.`` end one.
 _SENTENCE_END = re.compile(
     r"(?<!\b[DFHJMNS][orst])(?<!\bMrs)(?<!\b[DS]ra)(?<!\b(?:Str|Tel|Ing))(?<!\bProf)"
@@ -93,15 +92,6 @@ _ABBREVIATION = re.compile(
     r"|st|tel|usw|vgl|vol|vs|[a-z]\.[a-z])\Z",
     re.IGNORECASE,
 )
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """Return a parser of blocks, without indented code, as a text may be an excerpt."""
-    from markdown_it import MarkdownIt
-
-    rules = ["blockquote", "fence", "heading", "hr", "lheading", "list", "reference"]
-    return MarkdownIt("zero").enable(rules).disable("inline")
 
 
 def lines_of(
@@ -171,28 +161,36 @@ class _Block(NamedTuple):
 
 def _blocks(text: str) -> Iterator[_Block]:
     """Yield the blocks of a text that contain sentences; a timed item is a single block."""
-    starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
-    found = _parser().parse(text)
-    done = 0
-    for n, token in enumerate(found):
-        if not token.map or token.map[0] < done:
-            continue
-        first, last = token.map
-        if token.type == "list_item_open" and token.level == 1:
-            if timed := _TIMED.match(text, starts[first]):
-                done = last
-                yield _Block("item", timed.end(), starts[last] - 1, first, before_list=False)
-        elif token.type == "inline" and token.content:
-            found_at = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
-            start, end = max(found_at, starts[first]), starts[last] - 1
-            before_list = n + 2 < len(found) and found[n + 2].type in _LISTS
-            if found[n - 1].type == "heading_open":
-                yield _Block("heading", start, start + len(token.content), first, before_list)
+    document = Document(text, has_head=False, is_excerpt=True)
+    starts = document.line_starts
+    blocks = [
+        each
+        for each in document.blocks
+        if each.kind not in _NOT_QUOTED or text.startswith("$$", each.start)
+    ]
+    timed: _Block | None = None
+    for block, below in zip_longest(blocks, blocks[1:]):
+        begin = starts[block.first]
+        if timed:
+            if block.depth and text[begin] in " \t":
+                timed = timed._replace(end=block.end)  # it belongs to the same item
                 continue
-            lead = _ITEM_PREFIX.match(text, start, end)
-            item = n > 1 and found[n - 2].type == "list_item_open"
-            kind: Literal["item", "paragraph"] = "item" if item else "paragraph"
-            yield _Block(kind, lead.end() if lead else start, end, first, before_list)
+            yield timed
+            timed = None
+        clock = _TIMED.match(text, begin) if block.kind in _ITEMS else None
+        if clock:
+            timed = _Block("item", clock.end(), block.end, block.first, before_list=False)
+            continue
+        lead = _ITEM_PREFIX.match(text, block.start, block.end)
+        start = lead.end() if lead and not block.level else block.start
+        start += len(text[start : block.end]) - len(text[start : block.end].lstrip())
+        before_list = below is not None and below.kind in _ITEMS and below.depth > block.depth
+        kind: Literal["heading", "item", "paragraph"] = "paragraph"
+        if block.level or block.kind in _ITEMS:
+            kind = "heading" if block.level else "item"
+        yield _Block(kind, start, block.end, block.first, before_list)
+    if timed:
+        yield timed
 
 
 def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

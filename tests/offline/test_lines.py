@@ -140,3 +140,33 @@ def test_a_line_of_nothing_but_dates_costs_by_its_length() -> None:
 def test_a_message_typed_without_capitals_is_read_as_sentences(message: str, parts: int) -> None:
     assert len(sentences(message)) == parts
     assert sentences("It costs 20 Eur. per month.", edited=True) == ["It costs 20 Eur. per month."]
+
+
+def test_footnotes_and_rows_without_outer_bars_are_lines_of_their_own() -> None:
+    text = (
+        "a | b\n--|--\n\nc.\n[^1]: One. Two.\n[^2]: Three.\n\n| x | y |\n|---|---|\n| z\\|w | 5 |\n"
+    )
+    assert [line.text for line in lines_of(text)] == [
+        "a | b",
+        "c.",
+        "One.",
+        "Two.",
+        "Three.",
+        "x | y",
+        "z\\ | w | 5",
+    ]
+
+
+def test_a_fence_ends_with_its_item_and_an_excerpt_may_begin_indented() -> None:
+    text = "- ```\n  code\nSaid.\n\n      - Nested.\n\n<div>\n\nAlso said.\n"
+    assert [line.text for line in lines_of(text)] == ["Said.", "Nested.", "Also said."]
+
+
+def test_a_timed_item_has_what_is_indented_below_it_and_no_more() -> None:
+    text = "- 09:14 One.\n  More.\n\n  - Nested.\n- Two.\n- 09:20 Three.\n\n> Four.\n"
+    assert [line.text for line in lines_of(text)] == [
+        "One. More. - Nested.",
+        "Two.",
+        "Three.",
+        "Four.",
+    ]

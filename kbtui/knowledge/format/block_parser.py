@@ -45,9 +45,12 @@ _OPENINGS: Final = {
 }
 
 
-def parse_leaves(text: str) -> list[Leaf]:
-    """Return the blocks of a text that contain no others, from top to bottom."""
-    state = _State(text, _parser(), {}, [])
+def parse_leaves(text: str, *, is_excerpt: bool = False) -> list[Leaf]:
+    """Return the blocks of a text that contain no others, from top to bottom.
+
+    Of an excerpt, which may begin within a list, nothing is code for being indented, nor HTML.
+    """
+    state = _State(text, _parser(is_excerpt=is_excerpt), {}, [])
     state.md.block.tokenize(state, 0, state.lineMax)
     return state.leaves
 
@@ -59,7 +62,7 @@ def parse_beginning(text: str, *, is_whole: bool) -> tuple[list[Leaf], int, int]
     """
     if is_whole:
         return parse_leaves(text), text.count("\n"), len(text)
-    state = _State(text, _parser(), {}, [])
+    state = _State(text, _parser(is_excerpt=False), {}, [])
     count = 0
     line = following = state.skipEmptyLines(0)
     while following < state.lineMax:
@@ -70,10 +73,12 @@ def parse_beginning(text: str, *, is_whole: bool) -> tuple[list[Leaf], int, int]
 
 
 @cache
-def _parser() -> MarkdownIt:
-    """Return the parser; it has no state of its own."""
-    parser = MarkdownIt("zero", {"html": True, "maxNesting": 4 * MAX_DEPTH})
+def _parser(*, is_excerpt: bool) -> MarkdownIt:
+    """Return a parser; it has no state of its own."""
+    parser = MarkdownIt("zero", {"html": not is_excerpt, "maxNesting": 4 * MAX_DEPTH})
     parser.block = _Blocks()
+    if is_excerpt:
+        parser.block.ruler.disable("code")
     parser.block.ruler.at("hr", _rule, {"alt": [*_INTERRUPTED, "list"]})
     interrupting: RuleOptionsType = {"alt": [*_INTERRUPTED]}
     parser.block.ruler.before("list", "comment", _comment, interrupting)

@@ -111,10 +111,13 @@ class Document:
         text: The text.
         has_head: Whether the text is a whole file, which may begin with properties; otherwise it is
             the body of one, or an excerpt.
+        is_excerpt: Whether it may begin within a list, so that what is indented is no code for
+            that. Tags of HTML are text.
     """
 
-    def __init__(self, text: str, *, has_head: bool = True) -> None:
+    def __init__(self, text: str, *, has_head: bool = True, is_excerpt: bool = False) -> None:
         self.text = text
+        self._is_excerpt = is_excerpt
         self.body_start = head_end(text) if has_head else 0
         """The offset where the properties end."""
 
@@ -140,7 +143,7 @@ class Document:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All blocks from top to bottom, each line of the properties being one."""
-        return tuple(self._walk(at_once=True))
+        return tuple(self._walk(_leaves(self._body, is_excerpt=self._is_excerpt)))
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -159,12 +162,13 @@ class Document:
 
     def walk(self) -> Iterator[Block]:
         """Yield the blocks, reading little further than somebody asks."""
-        return iter(self.blocks) if "blocks" in self.__dict__ else self._walk(at_once=False)
+        if "blocks" in self.__dict__ or self._is_excerpt:
+            return iter(self.blocks)
+        return self._walk(_leaves_by_parts(self._body))
 
-    def _walk(self, *, at_once: bool) -> Iterator[Block]:
+    def _walk(self, leaves: Iterable[Leaf]) -> Iterator[Block]:
         yield from self._properties()
         line, offset, section = self.text.count("\n", 0, self.body_start), self.body_start, 0
-        leaves = (_leaves if at_once else _leaves_by_parts)(self._body)
         for kind, first, stop, start, end, depth, level, quoted in leaves:
             section += level > 0 and not quoted
             lines, span = (first + line, stop + line), (start + offset, end + offset)
@@ -321,12 +325,12 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def _leaves(body: str) -> Iterable[Leaf]:
+def _leaves(body: str, *, is_excerpt: bool) -> Iterable[Leaf]:
     if not needs_parse(body):
         return scanned(body)
     from kbtui.knowledge.format.block_parser import parse_leaves  # imported only if needed
 
-    return parse_leaves(body)
+    return parse_leaves(body, is_excerpt=is_excerpt)
 
 
 def _leaves_by_parts(body: str) -> Iterator[Leaf]:

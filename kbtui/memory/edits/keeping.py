@@ -156,7 +156,7 @@ class FactKeeper:
         text = "\n".join(lines_where(fact.text, is_said))
         if fact.text.strip() and not statements(text):
             raise UsageError("Nobody has said that.")
-        is_known = path is not None or is_said(Claim(fact.subject, "label"))
+        is_known = path is not None or is_said(Claim(fact.subject, "title"))
         return replace(
             fact,
             text=text,

@@ -36,7 +36,14 @@ from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.records.claims import OWN_WORDS, Claim, claims_in, claims_of, without_label
+from kbtui.memory.records.claims import (
+    OWN_WORDS,
+    Claim,
+    claims_in,
+    claims_of,
+    is_own,
+    without_label,
+)
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.offline.language import significant_terms
 from kbtui.text import clean_line, fold, shorten, slugify
@@ -265,7 +272,8 @@ class WorkingCopy:
 
     def lacks_claim(self, claim: Claim, about: str = "") -> str:
         """Return the part of a claim that nobody has said and that isn't known anyway, or ""."""
-        if self._ground is None:
+        is_free = claim.form == "whole" or (claim.form != "line" and is_own(claim.text))
+        if self._ground is None or is_free:
             return ""
         fresh = self.files.shown - self._cited if self.author.cites_files else ()
         if fresh:
@@ -274,7 +282,7 @@ class WorkingCopy:
             self._cited.update(fresh)
         linked = (self.named(target.strip()) for target in _LINK.findall(claim.text))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]
-        is_line = claim.form == "line" or (claim.form == "label" and _is_long(claim.text))
+        is_line = claim.form == "line" or (claim.form != "name" and _is_long(claim.text))
         own = WORDING if claim.form == "line" else OWN_WORDS
         known = _known(" ".join((own, *self.user_names(), about, *names)))
         lacks = self._ground.lacks if is_line else self._ground.lacks_name
@@ -394,15 +402,15 @@ class WorkingCopy:
         """Yield the names that edits give to a file: its title, slug and folders."""
         old = self.files.entry(was)
         if old is None or old.title != entry.title:
-            yield Claim(entry.title, "label")
+            yield Claim(entry.title, "title")
         if self.files.exists(path):
             return
         slug = slugify(DATED.sub("", entry.slug))
         if not slugify(entry.title).startswith(_NUMBER.sub("", slug)):
-            yield Claim(slug.replace("-", " "), "label")
+            yield Claim(slug.replace("-", " "), "title")
         for folder in entry.category.split("/"):
             if folder not in TYPE_OF_FOLDER and not self.files.habits().is_folder(folder):
-                yield Claim(folder.replace("-", " "), "label")
+                yield Claim(folder.replace("-", " "), "title")
 
     def _without_labels(self, edits: Edits, unsaid: Iterable[tuple[str, Claim]]) -> Edits:
         """Return edits without some tags, names or summaries of files; {} if nothing is left."""

@@ -16,7 +16,6 @@ from kbtui.knowledge.entries.entry import ENTRY_TYPES, EVOLUTION, section_names
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.document import Document, VisibleLine, read, read_body
 from kbtui.knowledge.format.facts import normalise, without_facts
-from kbtui.offline.language import significant_terms
 
 _OWN_NAMES = (
     *ENTRY_TYPES,
@@ -47,9 +46,11 @@ _PIECE = re.compile(
 )
 _MARKS_OF_HTML = re.compile(r"</?[A-Za-z][\w-]*|[\w-]+=|/?>|<!--|--(?=>)")
 _MARKERS = " \t>#*+-.:)[]^!`~"
+_MARKUP = re.compile(r"[`\[<%#^$]|::|-->")
+_WORD = re.compile(r"[^\W_]+")
 _NAMED = re.compile(r"[^\W\d_]{2}")
 _LINE_BY_LINE = frozenset({"paragraph", "item", "task", "quote"})
-_ELEMENTS = re.compile(r"</?[A-Za-z][^<>]*>")
+_ELEMENTS = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|%%")
 _CALLOUT = re.compile(r"\[!(?P<kind>[\w-]+)(?:\|[^\]]*)?\][+-]?")
 _CELL = re.compile(r"(?<!\\)\|")
 _PARTS_OF_DEFINITION = re.compile(r"\]:|\s[\"'(]")
@@ -75,7 +76,7 @@ _LANGUAGES = re.compile(
 _PLAIN_VALUES = frozenset({"true", "false", "null", "yes", "no", "~"})
 
 
-Form = Literal["line", "label", "name"]
+Form = Literal["line", "title", "whole", "label", "name"]
 
 
 class Claim(NamedTuple):
@@ -83,8 +84,10 @@ class Claim(NamedTuple):
 
     Attributes:
         text: The statement, without the marks around it.
-        form: A ``line``; a ``label``, which is read on its own: a heading, a cell, a link's text;
-            or a ``name``, which isn't worded in another way either: a tag, an address, code.
+        form: A ``line``; a ``title``, which is shorter: a heading, the value of a property; or a
+            ``whole``, of which only the parts have to be said: a row. Of these a part is a
+            ``label``, if it is read on its own (a cell, a link's text), or a ``name``, if it isn't
+            worded in another way either (a tag, an address, code).
         key: The property at the top of a file that it stands in, or "".
     """
 
@@ -104,9 +107,11 @@ class Claim(NamedTuple):
 
     @property
     def is_fact(self) -> bool:
-        """Whether it tells something, which a single word doesn't: a tag, a bracket of code."""
-        is_long = self.form == "line" or len(significant_terms(self.text)) > 1
-        return is_long and not self.is_own
+        """Whether it tells something by itself, which no part does, and no title of one word."""
+        is_told = self.form in {"line", "whole"} or (
+            self.form == "title" and len(_WORD.findall(self.text)) > 1
+        )
+        return is_told and not self.is_own
 
 
 def is_own(name: str) -> bool:
@@ -189,16 +194,18 @@ def _claims_of(line: VisibleLine) -> Iterator[Claim]:
         case "definition":
             return _in_definition(line.text)
         case "row":
-            cells = _CELL.split(line.text)
-            return (each for cell in cells for each in _in_prose(cell, "label"))
+            return _in_row(line.text)
         case "heading":
-            return _in_prose(line.text, "label")
+            return _in_prose(line.text, "title")
         case _:
             return _in_prose(line.text)
 
 
 def _in_prose(text: str, form: Form = "line", key: str = "") -> Iterator[Claim]:
-    """Yield a line of prose without its elements of HTML, and what its markup sets apart."""
+    """Yield a line without HTML and the marks of comments, and what its markup sets apart."""
+    if not _MARKUP.search(text):
+        yield Claim(text.strip(), form, key)
+        return
     bare = _CALLOUT.sub(lambda found: _unless(found["kind"], _CALLOUTS), text)
     yield Claim(_ELEMENTS.sub(" ", bare).strip(), form, key)
     for found in _PIECE.finditer(bare):
@@ -213,14 +220,22 @@ def _in_prose(text: str, form: Form = "line", key: str = "") -> Iterator[Claim]:
 
 def _in_code(text: str) -> Iterator[Claim]:
     if fence := _FENCE.fullmatch(text):
-        yield Claim(_unless(fence["info"].strip("{} "), _LANGUAGES), "name")
+        yield Claim(_unless(fence["info"].strip("{} "), _LANGUAGES), "title")
     else:
         yield Claim(text.lstrip("#/;*- ") or text)  # also the text of a comment
 
 
+def _in_row(text: str) -> Iterator[Claim]:
+    yield Claim(text, "whole")
+    for cell in _CELL.split(text):
+        yield from _in_prose(cell, "label")
+
+
 def _in_definition(text: str) -> Iterator[Claim]:
     """Yield the name, target and title that a line gives of a link."""
-    return (Claim(_plain(part), "name") for part in _PARTS_OF_DEFINITION.split(text))
+    yield Claim(text, "whole")
+    for part in _PARTS_OF_DEFINITION.split(text):
+        yield Claim(_plain(part), "name")
 
 
 def _in_property(text: str, top: str) -> Iterator[Claim]:
@@ -237,7 +252,7 @@ def _in_property(text: str, top: str) -> Iterator[Claim]:
     is_sentence = top in {"summary", "description"}
     for part in [rest.strip("\"'")] if is_sentence else _YAML_MARKS.split(rest):
         if part.strip().casefold() not in _PLAIN_VALUES:
-            yield from _in_prose(part.strip(), "line" if is_sentence else "label", top)
+            yield from _in_prose(part.strip(), "line" if is_sentence else "title", top)
 
 
 def _plain(part: str) -> str:

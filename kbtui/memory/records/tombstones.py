@@ -131,7 +131,8 @@ class Tombstones:
         written by a writer that was `asked` to since then: nobody repeats all the words of a
         request.
         """
-        stone = self._by_digest().get(self._digest(fact))
+        stones = self._by_digest()
+        stone = stones.get(self._digest(fact)) if stones else None
         if stone is None or stone.lifted:
             return False
         since = [(when, text) for when, text in said if when > stone.time]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -126,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     new = old if options.same else working_tree()
     with tempfile.TemporaryDirectory(prefix="kbtui-replay-", dir=_memory()) as folder:
         outcomes = _play_all(names, (old, new), Path(folder), accepted, options)
-    return _report(outcomes, accepted, options.keep)
+    return report(outcomes, accepted, options.keep)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -185,7 +186,8 @@ def _line(outcome: Outcome) -> str:
     return f"{outcome.life:24} {outcome.steps:3} steps {outcome.seconds:6.1f} s  {said}"
 
 
-def _report(outcomes: list[Outcome], accepted: Accepted, keep: Path | None) -> int:
+def report(outcomes: list[Outcome], accepted: Accepted, keep: Path | None) -> int:
+    """Print what differs and what is skipped; return the exit code."""
     found = [each for outcome in outcomes for each in outcome.differences]
     played = [each.life for each in outcomes if not each.skipped and not each.broken]
     refused, unused = accepted.judge(found, played)
@@ -201,8 +203,9 @@ def _report(outcomes: list[Outcome], accepted: Accepted, keep: Path | None) -> i
         print(f"\nThe life {outcome.life} doesn't work on the earlier build: {outcome.broken}")
     for entry in unused:
         print(f"\nNothing differs any more as accepted.toml says: {_described(entry)}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     parts = [
-        f"{len(played)} lives played",
+        f"{len(played)} lives played in {used.ru_utime + used.ru_stime:.0f} s of processor time",
         f"{len(skipped)} skipped",
         f"{len(found) - len(refused)} differences accepted",
         f"{len(refused)} not",

@@ -35,15 +35,16 @@ class _ForGood:
         setattr(target, name, *value)
 
 
-def load(code: Path) -> None:
-    """Import everything but the app, and what models need, once for all commands to come.
+def load(code: Path, *, models: bool = True) -> None:
+    """Import everything but the app, and what `models` need, once for all commands to come.
 
     The build then waits as long as its own tests do for what a busy machine may be slow with.
     """
     import kbtui
 
     _load_package(kbtui)
-    import litellm  # noqa: F401
+    if models:
+        import litellm  # noqa: F401
 
     found = importlib.util.spec_from_file_location("patience", code / "tests" / "patience.py")
     patience = importlib.util.module_from_spec(found)

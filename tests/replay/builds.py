@@ -88,7 +88,7 @@ def _unpack(identity: str, folder: Path) -> None:
 def _python(identity: str, folder: Path) -> Path:
     """Return this interpreter where it has all that the commit declares, else one made for it."""
     wanted = _requirements(folder)
-    if all(map(_is_met, wanted)):
+    if all(map(is_met, wanted)):
         return Path(sys.executable)
     place = cache() / "environments" / identity
     python = place / "bin" / "python"
@@ -108,7 +108,8 @@ def _requirements(folder: Path) -> list[Requirement]:
     ]
 
 
-def _is_met(wanted: Requirement) -> bool:
+def is_met(wanted: Requirement) -> bool:
+    """Return whether what a build declares is installed here."""
     try:
         return wanted.specifier.contains(metadata.version(wanted.name), prereleases=True)
     except metadata.PackageNotFoundError:

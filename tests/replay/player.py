@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ def main(code: str) -> None:
     for line in sys.stdin:
         if not os.fork():
             _watch(json.loads(line))
+        _reap(os.WNOHANG)
+    _reap(0)
+
+
+def _reap(options: int) -> None:
+    """Take leave of children that have ended, so that their time is counted."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
 
 
 def _watch(request: dict[str, Any]) -> None:

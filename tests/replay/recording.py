@@ -20,10 +20,17 @@ from dulwich.objects import Commit, Tree
 from dulwich.repo import Repo
 
 _HISTORY = ".kbtui/history.git"
-_DERIVED = re.compile(r"\.kbtui/(lock|.*\.lock|.*\.tmp)")
+_BESIDE = ("out", ".config")
+"""What of a home is compared besides the workspace."""
+_DERIVED = re.compile(r"(.*/)?\.kbtui/(lock|.*\.lock|.*\.tmp)")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _MEASURES = {"took_ms", "score", "relevance", "explain"}
-_VARYING = re.compile(r'("(?:took_ms|score|relevance)": *)-?[0-9.e-]+|(127\.0\.0\.1:)\d+')
+_VARYING = re.compile(
+    r"""("(?:took_ms|score|relevance)":\ *)-?[0-9.e-]+
+    |(127\.0\.0\.1:)\d+
+    |[\d,]+\ MiB\ free""",
+    re.VERBOSE,
+)
 
 
 @dataclass
@@ -113,7 +120,7 @@ class Keeper:
         self._seen: dict[str, tuple[int, ...]] = {}
         self._names: dict[str, str] = {}
         """What a commit is called by its id: its time, and its number among those of that time."""
-        self._counts: Counter[int] = Counter()
+        self._counts: Counter[str] = Counter()
 
     def look(self, step: Step) -> None:
         """Record which files a step changed, and let their times be those of the step."""
@@ -185,7 +192,7 @@ class Keeper:
         Commits are named by their time, as an id would differ in all commits after a difference.
         """
         text = text.replace(self._stage, "/stage")
-        text = _VARYING.sub(lambda found: f"{found[1] or found[2]}_", text)
+        text = _VARYING.sub(lambda found: f"{found[1] or found[2] or ''}_", text)
         return _HEX.sub(lambda found: self._named(found[0]), text)
 
     def _named(self, digits: str) -> str:
@@ -194,18 +201,17 @@ class Keeper:
         names = {name for each, name in self._names.items() if each.startswith(digits)}
         return names.pop() if len(names) == 1 else digits
 
-    def _files(self) -> list[tuple[str, tuple[int, ...]]]:
-        found = []
-        for folder, folders, names in os.walk(self._notes):
-            at = Path(folder)
-            base = at.relative_to(self._notes)
-            folders[:] = sorted(each for each in folders if str(base / each) != _HISTORY)
-            linked = [each for each in folders if (at / each).is_symlink()]
-            for name in (*names, *linked):
-                path = str(base / name)
-                if not _DERIVED.fullmatch(path):
-                    found.append((path, _stamp(at / name)))
-        return found
+    def _files(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Find the workspace's files, and those beside it by their paths from there."""
+        for top in (self._notes, *(self._notes.parent / name for name in _BESIDE)):
+            for folder, folders, names in os.walk(top):
+                base = os.path.relpath(folder, self._notes)
+                paths = {name: os.path.normpath(f"{base}/{name}") for name in (*names, *folders)}
+                folders[:] = sorted(each for each in folders if paths[each] != _HISTORY)
+                linked = [each for each in folders if Path(folder, each).is_symlink()]
+                for name in (*names, *linked):
+                    if not _DERIVED.fullmatch(paths[name]):
+                        yield paths[name], _stamp(Path(folder, name))
 
     def _keep(self, data: bytes) -> str:
         """Keep a content, and give its key."""
@@ -223,10 +229,9 @@ class Keeper:
             return
         with Repo(str(self._notes / _HISTORY)) as repo:
             for commit in _ancestry(repo, _references(repo).values(), known=self._names):
-                self._counts[commit.commit_time] += 1
-                when = datetime.fromtimestamp(commit.commit_time, UTC)
-                number = self._counts[commit.commit_time]
-                self._names[commit.id.decode()] = f"<{when:%m-%d %H:%M} {number}>"
+                when = f"{datetime.fromtimestamp(commit.commit_time, UTC):%m-%d %H:%M}"
+                self._counts[when] += 1
+                self._names[commit.id.decode()] = f"<{when} {self._counts[when]}>"
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

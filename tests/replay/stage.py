@@ -119,21 +119,32 @@ class Stage:
         return self.recording.begin(machine.name, self.now, title)
 
     def end(self) -> None:
-        """Ask every machine what it knows in the end."""
+        """Ask every machine what it knows in the end.
+
+        Raises:
+            LifeError: Today's date stands in what is left, though the clock was stopped in March.
+        """
         for machine in self._machines.values():
             machine.look_back()
+        today = datetime.now(UTC).date().isoformat()
+        steps = ((step.name, step.answer) for step in self.recording.steps)
+        for name, text in (*steps, *self.recording.contents.items()):
+            if today in text:
+                raise LifeError(f"Today's date stands in {name}: {text}")
 
 
 class Machine:
-    """A computer with a home, a name and a workspace in the folder `notes`."""
+    """A computer with a home, a name, a workspace in the folder `notes`, and a folder `out`."""
 
     def __init__(self, stage: Stage, name: str, env: Mapping[str, str]) -> None:
         self.stage = stage
         self.name = name
         self.home = stage.folder / name
         self.notes = self.home / "notes"
+        self.out = self.home / "out"
         self.searches_by_meaning = False
-        (self.home / "tmp").mkdir(parents=True)
+        for folder in (self.out, self.home / "tmp"):
+            folder.mkdir(parents=True)
         self.env = {**environment(self.home, stage.code), **env}
         self._keeper = Keeper(stage.recording, name, self.notes)
 

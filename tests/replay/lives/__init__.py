@@ -1,6 +1,9 @@
 """The lives: scripts of what people do with the program, each for one corner of it."""
 
-from tests.replay.lives import hands, model, said, vaults
-from tests.replay.lives.life import LIVES
+from importlib import import_module
 
-__all__ = ["LIVES", "hands", "model", "said", "vaults"]
+from tests.replay.lives.life import LIVES as LIVES
+
+MODULES = ("said", "hands", "history", "vaults", "model", "memory", "sync", "others")
+for _name in MODULES:
+    import_module(f"{__name__}.{_name}")

@@ -77,7 +77,7 @@ def why_of_every_line(root: str, paths: list[str]) -> int:
                 try:
                     lines.append(_told(kb.provenance.why(path, number)))
                 except KbtuiError as error:
-                    lines.append(f"{number}: {error}")
+                    lines.append(f"({error})")
     print(json.dumps(told, ensure_ascii=False))
     return 0
 
@@ -87,7 +87,7 @@ def _told(why: Any) -> str:
     parts = {
         "by": origin.origin.author or origin.actor.value,
         "in": origin.commit,
-        "of": f"{origin.path}:{origin.line}" if origin.commit else None,
+        "first": f"{origin.path}:{origin.line}" if why.moved_from else None,
         "session": why.session,
         "messages": [each.id for each in why.messages] or None,
         "telling": sorted(why.telling) or None,
@@ -95,4 +95,4 @@ def _told(why: Any) -> str:
         "note": why.note or None,
     }
     told = ", ".join(f"{key} {value}" for key, value in parts.items() if value is not None)
-    return f"{why.line}: {why.text} ({told})"
+    return f"{why.text} ({told})"

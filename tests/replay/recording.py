@@ -23,6 +23,7 @@ _HISTORY = ".kbtui/history.git"
 _BESIDE = ("out", ".config")
 """What of a home is compared besides the workspace."""
 _DERIVED = re.compile(r"(.*/)?\.kbtui/(lock|.*\.lock|.*\.tmp)")
+_GONE = re.compile("^[0-9a-f]{40}$", re.MULTILINE)
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _MEASURES = {"took_ms", "score", "relevance", "explain"}
 _VARYING = re.compile(
@@ -189,11 +190,13 @@ class Keeper:
     def plain(self, text: str) -> str:
         """Take out of a text what is of no meaning: where the stage is, ports, times it took.
 
-        Commits are named by their time, as an id would differ in all commits after a difference.
+        Commits are named by their time and first file, as an id would differ in all commits that
+        follow a difference.
         """
         text = text.replace(self._stage, "/stage")
         text = _VARYING.sub(lambda found: f"{found[1] or found[2] or ''}_", text)
-        return _HEX.sub(lambda found: self._named(found[0]), text)
+        text = _HEX.sub(lambda found: self._named(found[0]), text)
+        return _GONE.sub("<of no reference>", text)
 
     def _named(self, digits: str) -> str:
         if name := self._names.get(digits):
@@ -230,8 +233,10 @@ class Keeper:
         with Repo(str(self._notes / _HISTORY)) as repo:
             for commit in _ancestry(repo, _references(repo).values(), known=self._names):
                 when = f"{datetime.fromtimestamp(commit.commit_time, UTC):%m-%d %H:%M}"
-                self._counts[when] += 1
-                self._names[commit.id.decode()] = f"<{when} {self._counts[when]}>"
+                name = f"{when} {_subject(repo, commit)}"
+                self._counts[name] += 1
+                number = f" {self._counts[name]}" if self._counts[name] > 1 else ""
+                self._names[commit.id.decode()] = f"<{name}{number}>"
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
@@ -321,6 +326,12 @@ def _tree(repo: Repo, commit: Commit) -> dict[bytes, tuple[int, bytes]]:
             else:
                 found[path] = (entry.mode, entry.sha)
     return found
+
+
+def _subject(repo: Repo, commit: Commit) -> str:
+    """The first file that a commit changed besides indexes; it names the commit among others."""
+    names = [os.fsdecode(path).rpartition("/")[2] for path in _changes(repo, commit)]
+    return next((name for name in names if name != "INDEX.md"), "".join(names[:1]) or "nothing")
 
 
 def _changes(repo: Repo, commit: Commit) -> dict[bytes, bytes | None]:

@@ -115,18 +115,6 @@ def _cached_statements(text: str) -> tuple[str, ...]:
     return tuple(filter(str.strip, dict.fromkeys(_statements(text))))
 
 
-def changed_statements(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the statements removed and those added between two documents, by normal form."""
-    old, new = (frontmatter.split(text.encode("utf-8", "replace")) for text in (before, after))
-    was, now = (
-        dict.fromkeys([*_in_body(parts.body), *(_in_head(parts) if old.head != new.head else ())])
-        for parts in (old, new)
-    )
-    removed = {normalise(fact): fact for fact in was if fact not in now}
-    added = {normalise(fact): fact for fact in now if fact not in was}
-    return without_facts(removed, added), without_facts(added, removed)
-
-
 def without_facts(facts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
     """Return the `facts` whose normal form isn't among `others`."""
     return {key: fact for key, fact in facts.items() if key and key not in others}

@@ -137,7 +137,8 @@ def test_undoing_it_brings_titles_back_as_well(kbtui: Command) -> None:
 
 def test_where_it_is_found_all_the_same_is_said(kbtui: Command) -> None:
     kbtui.ok("new", "topic", "Parrots", "-b", "## Zazoo\n\nLoud.\n\n- Zazoo is one")
-    kbtui.file("knowledge/topics/owner.md").write_text("---\naliases: [Zazoo]\n---\n# Max\n")
+    kbtui.file("knowledge/topics/max.md").write_text("---\naliases: [Zazoo]\n---\n# Max\n")
+    kbtui.file("knowledge/topics/owner.md").write_text("# Whose parrot Zazoo is\n\nMax.\n")
     kbtui.file("knowledge/topics/bad.md").write_text("---\ntags: [a\n---\nZazoo\n")
     document = kbtui.file("docs/p/birds.txt")
     document.parent.mkdir(parents=True)
@@ -148,8 +149,11 @@ def test_where_it_is_found_all_the_same_is_said(kbtui: Command) -> None:
         "docs/p/birds.txt",
         "knowledge/topics/bad.md",
         "knowledge/topics/owner.md",
-        "knowledge/topics/parrots.md",
     }
+    assert (
+        kbtui.file("knowledge/topics/parrots.md").read_text().endswith("# Parrots\n\n\nLoud.\n\n")
+    )
+    assert kbtui.file("knowledge/topics/max.md").read_text() == "---\n---\n# Max\n"
     (said,) = [line for line in done.err.splitlines() if "still say it" in line]
     assert all(path in said for path in left)
     document.unlink()

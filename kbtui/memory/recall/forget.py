@@ -19,6 +19,7 @@ from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.document import read
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.mentions import (
+    SUMMARY,
     MentioningLine,
     masks_of,
     mentions,
@@ -151,7 +152,8 @@ class Forgetting:
             matches += [
                 ForgottenLine(path, each.line, each.text, each.key) for each in found if each.text
             ]
-            if found and path.startswith("knowledge/") and not _says_anything(data, found):
+            is_told = any(each.line or each.key == SUMMARY for each in found)
+            if is_told and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
         return ForgetPlan(
             text,

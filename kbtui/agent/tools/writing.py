@@ -173,7 +173,7 @@ class WriteEntry:
         {", ".join(section_names("person"))}; other types can have plain text in `body`.""",
         ("kind", "title"),
         kind=text("what it is about", enum=list(ENTRY_TYPES)),
-        title=text("what it is called, short", maxLength=200),
+        title=text("what it is called, short, in words that were said", maxLength=200),
         body=text("its text below the title, if it has no sections"),
         sections={
             "type": "object",

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from kbtui.knowledge.format.leaves import Kind as Kind, Leaf, Span as Span, needs_parse, scanned
@@ -252,11 +253,32 @@ class Document:
         return Ranges(found)
 
     @cached_property
+    def fenced_blocks(self) -> tuple[Block, ...]:
+        """The blocks of code that begin with a fence."""
+        if not any(fence in self.text for fence in _FENCES):
+            return ()
+        code = (each for each in self.blocks if each.kind == "code")
+        return tuple(each for each in code if self.text.startswith(_FENCES, each.start))
+
+    @property
     def fenced(self) -> frozenset[int]:
         """The numbers, from 0, of all lines of code between fences, including these."""
-        code = (each for each in self.blocks if each.kind == "code")
-        fenced = (each for each in code if self.text.startswith(_FENCES, each.start))
-        return frozenset(line for each in fenced for line in range(each.first, each.stop))
+        lines = (range(each.first, each.stop) for each in self.fenced_blocks)
+        return frozenset(chain.from_iterable(lines))
+
+    def closing_fence(self, block: Block) -> int | None:
+        """Return the number of the line that closes a block of code; None if it is left open."""
+        last = self.line(block.stop - 1).strip("> \t\r")
+        is_closed = block.stop - block.first > 1 and last != "" and not last.strip(last[0])
+        return block.stop - 1 if is_closed and last.startswith(_FENCES) else None
+
+    def code_of(self, block: Block) -> str:
+        """Return the code between the fences of a block, without the indentation of these."""
+        closing = self.closing_fence(block)
+        indent = block.start - self.line_starts[block.first]
+        marks = re.compile(rf"[ \t>]{{0,{indent}}}")
+        lines = range(block.first + 1, block.stop if closing is None else closing)
+        return "\n".join(marks.sub("", self.line(number), count=1) for number in lines)
 
     @cached_property
     def comments(self) -> Ranges:

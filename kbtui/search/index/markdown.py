@@ -162,7 +162,10 @@ def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
     if markdown:
         found.titles += [section.title for section in document.sections[1:]]
         found.paths += [" > ".join(filter(None, each.path)) for each in document.sections[1:]]
-        marked = {each.first: each for each in document.blocks if _stands_alone(document, each)}
+        # An open fence may be long.
+        solid = (each for each in document.fenced_blocks if document.closing_fence(each))
+        marked = {each.first: each for each in solid}
+        marked |= {each.first: each for each in document.blocks if each.level and not each.quoted}
     first, last = document.line_at(offset), len(document.line_starts)
     section = 0
     while first < last:
@@ -182,16 +185,6 @@ def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
     for each in found.blocks:
         each.tokens = estimate(text[each.start : each.end])
     return found
-
-
-def _stands_alone(document: Document, block: DocumentBlock) -> bool:
-    """Return whether a block is a heading, or code between fences: an open one may be long."""
-    if block.level:
-        return not block.quoted
-    if block.kind != "code" or block.first not in document.fenced:
-        return False
-    last = document.line(block.stop - 1).strip("> \t")
-    return block.stop - block.first > 1 and last != "" and not last.strip("`~")
 
 
 def _paragraph_end(document: Document, first: int, marked: Mapping[int, DocumentBlock]) -> int:

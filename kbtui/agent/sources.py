@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from kbtui.agent.events import Citation
 from kbtui.documents.documents import place_at
+from kbtui.knowledge.format.document import read_body
 from kbtui.text import clean_line
 
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]\n]*)\]\]")
 _MIN_QUOTE = 16
 _NOT_QUOTED = ("#", "title:", "summary:", "description:", "aliases:")
@@ -67,13 +67,18 @@ class Sources:
 
     def cited_in(self, answer: str) -> tuple[Citation, ...]:
         """Return the sources an answer cites as ``[n]``, narrowed to the lines it quotes."""
-        prose = _CODE.sub("", answer)
+        code = read_body(answer).code
         numbers = {
             int(number)
-            for group in _CITED.findall(_WIKI.sub("", prose))
-            for number in re.split(r"\s*,\s*", group)
+            for group in _CITED.finditer(_WIKI.sub(_blank, answer))
+            if group.start() not in code
+            for number in re.split(r"\s*,\s*", group[1])
         }
         return tuple(_citation(source, answer) for source in self._sources if source.n in numbers)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _citation(source: SourceLines, answer: str) -> Citation:

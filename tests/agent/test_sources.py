@@ -34,6 +34,8 @@ def test_the_same_lines_keep_their_number() -> None:
         ("Nothing to cite.", []),
         ("There is no [3], no [0] and no [12].", []),
         ("In code `x[1]` and\n```\ny[2]\n```\nthere is none.", []),
+        ("In\n- ```\n  y[2]\n\nand below it [1].", [1]),
+        ("In `x [[a]] [2]` and [1].", [1]),
         ("A [1](https://example.com) is a link.", []),
         ("See [[1]] and [[topics/docker|2]].", []),
         ("", []),

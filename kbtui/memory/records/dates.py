@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
+from kbtui.knowledge.format.document import read_body
+
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WORDS = "one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: number for number, word in enumerate(_WORDS.split(), 1)}
@@ -142,18 +144,21 @@ _QUOTED = re.compile(
     r"`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
     r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]"
 )
-# A code fence, an address, a path, a tag, a file name.
+# An address, a path, a tag, a file name.
 _QUOTED_OR_ADDRESS = re.compile(
-    r"```.*?(?:```|\Z)|(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*|" + _QUOTED.pattern,
+    r"(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*|" + _QUOTED.pattern,
     re.DOTALL,
 )
 
 
 def _split(text: str, skip: re.Pattern[str]) -> list[tuple[str, bool]]:
-    """Split a text into pieces, each with whether it matches `skip` and stays unchanged."""
+    """Split a text into pieces, each with whether it is code or matches `skip`, and stays."""
     parts: list[tuple[str, bool]] = []
     end = 0
-    for found in skip.finditer(text):
-        parts += [(text[end : found.start()], False), (found[0], True)]
-        end = found.end()
+    for start, stop in sorted(
+        [*read_body(text).code, *(each.span() for each in skip.finditer(text))]
+    ):
+        if stop > end:
+            parts += [(text[end : max(start, end)], False), (text[max(start, end) : stop], True)]
+            end = stop
     return [*parts, (text[end:], False)]

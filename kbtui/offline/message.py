@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from kbtui.knowledge.format.document import Document
 from kbtui.offline.language import begins, language_of, of_all, tokens, unmatched
 from kbtui.offline.lines import sentences
 from kbtui.redaction.redact import redact
@@ -38,7 +39,6 @@ _MACHINE_LINE = re.compile(
     r"|\s*[{}\[\]();]+\s*$|\s*(?:def|class|import|return|function|const|let|public|private|#include)"
     r"\b.*[:;({)]\s*$|.*(?:\{|[\])}\"'];|=.*;)$|@@ .* @@|diff --git "
 )
-_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
 _MIN_MACHINE_LINES = 2
 _MACHINE_SHARE = 0.4
 
@@ -104,10 +104,14 @@ def asks(text: str) -> bool:
 def is_pasted(text: str) -> bool:
     """Return whether a message looks pasted rather than typed."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(text) > _MAX_CHARACTERS or len(lines) > _MAX_LINES or _FENCE.search(text):
+    if len(text) > _MAX_CHARACTERS or len(lines) > _MAX_LINES or _has_code(text):
         return True
     machine = sum(_MACHINE_LINE.match(line) is not None for line in lines)
     return machine >= _MIN_MACHINE_LINES and machine >= _MACHINE_SHARE * len(lines)
+
+
+def _has_code(text: str) -> bool:
+    return bool(Document(text, has_head=False, is_excerpt=True).fenced_blocks)
 
 
 def title_of(decided: str) -> str:

@@ -67,9 +67,10 @@ def test_a_message_is_told_by_its_shape_and_the_lists(text: str, kind: Kind) -> 
         "\n".join(f"line {n} of something that was copied" for n in range(150)),
         "name,phone,room,day\nAlice,5512,12,Mon\nBob,5513,14,Tue",
         "look:\n```\nx = 1\n```",
+        "look:\n- ~~~\n  x = 1",
         "x" * 5_000,
     ],
-    ids=["trace", "mail", "150 lines", "csv", "code", "5,000 characters"],
+    ids=["trace", "mail", "150 lines", "csv", "code", "code in an item", "5,000 characters"],
 )
 def test_what_was_not_typed_here_is_a_paste(text: str) -> None:
     assert read_message(text).kind == "paste"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from textual.content import Content, Span
 
 from kbtui.history.queries.diff import DiffLine, FileDiff, Hunk, emphasize
+from kbtui.knowledge.format.document import Document
 from kbtui.presentation.notes import Named, Names
 from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line
@@ -175,7 +176,6 @@ _HEADING = re.compile(r"#{1,6}\s.*")
 _MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[^\[\]\n]\]\s)?|>\s?|---+\s*$")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
 _DATE = re.compile(r"(?:updated|modified):", re.IGNORECASE)
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 _KEY = re.compile(r"[^\s#\-][^:]*:(?=\s|$)")
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)|(?P<link>!?\[\[[^\]]+\]\]|\[[^\]]*\]\([^)\s]+\)|<https?://[^>\s]+>)"
@@ -236,6 +236,7 @@ class _HunkText:
         self._frontmatter = (
             _frontmatter_lines(self._lines, *diff.heads) if self._is_markdown else set()
         )
+        self._fences = set(_fences(self._lines)) if self._is_markdown and not raw else set()
         self._changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
         self._has_others = any(
             i not in self._frontmatter or not self._is_date(i) for i in self._changed
@@ -305,7 +306,7 @@ class _HunkText:
         text = _clean_text(self._lines[index])
         if index in self._frontmatter:
             return self._property(index, text)
-        if self._lines[index].kind == " " and _FENCE.match(text):
+        if self._lines[index].kind == " " and index in self._fences:
             return None
         unquoted = render_single_line(text, self._links)
         return unquoted if unquoted.plain.strip() or not text.strip() else self._verbatim(index)
@@ -399,6 +400,17 @@ def _frontmatter_lines(lines: Sequence[DiffLine], old: int, new: int) -> set[int
         for index, line in enumerate(lines)
         if (line.old or old + 1) <= old or (line.new or new + 1) <= new
     }
+
+
+def _fences(lines: Sequence[DiffLine]) -> Iterator[int]:
+    """Yield the indices of the lines around code in a hunk, which may begin within some."""
+    indices = [index for index, line in enumerate(lines) if line.kind != "-"]
+    text = "\n".join(lines[index].text.rstrip("\n") for index in indices)
+    document = Document(text, has_head=False, is_excerpt=True)
+    for block in document.fenced_blocks:
+        yield indices[block.first]
+        if closing := document.closing_fence(block):
+            yield indices[closing]
 
 
 def _clean_text(line: DiffLine) -> str:

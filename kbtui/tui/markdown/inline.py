@@ -11,6 +11,7 @@ from textual.content import Content, Span
 from textual.style import Style
 
 from kbtui.knowledge.format.body import shows_title
+from kbtui.knowledge.format.document import Document
 from kbtui.presentation.notes import INTO, Named
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
@@ -52,7 +53,8 @@ def checkbox(mark: str) -> Content:
 
 def render_single_line(text: str, links: Links) -> Content:
     """Render one line of Markdown without its context."""
-    if text.lstrip().startswith(("```", "~~~", "|", "    ")):
+    is_code = Document(text, has_head=False, is_excerpt=True).fenced_blocks
+    if is_code or text.lstrip().startswith(("|", "    ")):
         return Content.styled(text, ".md--muted")
     marker = _LINE_MARKER.match(text)
     text = text[marker.end() :] if marker is not None else text

@@ -296,3 +296,14 @@ def test_of_a_new_note_the_properties_without_a_value_are_not_shown():
     assert "+ tags" in said
     assert "related" not in said
     assert "owner" not in said
+
+
+def test_the_fences_around_code_are_left_out_where_they_stand_for_nothing_new():
+    old = "- ~~~\n  a\n  ~~~\n\n```` md\n```\nb\n````\n"
+    shown = plain(
+        lay_out(
+            [diff_of(old, old.replace("a\n", "A\n").replace("b\n", "B\n"))], 80, side_by_side=False
+        )
+    )
+    assert not any("~" in line or "````" in line for line in shown)
+    assert any("```" in line for line in shown)  # of the other fence it is code

@@ -90,6 +90,8 @@ def test_only_what_is_finished_is_settled() -> None:
     assert settled("```\na\n\nb\n", 0) == 0
     assert settled("```\na\n\nb\n```\n\nc", 0) == len("```\na\n\nb\n```\n\n")
     assert settled("one\n\n", 0) == 0
+    assert settled("- ```\n  a\n\n  b\n\nc", 0) == len("- ```\n  a\n\n  b\n\n")
+    assert settled("````\n```\n\nb", 0) == 0
 
 
 def test_no_line_is_wider_than_it_may_be() -> None:

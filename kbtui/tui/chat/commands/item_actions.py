@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.knowledge.format.document import Document
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.sessions.store import Session
 from kbtui.text import clean_line, counted, headline
@@ -28,8 +28,6 @@ from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.entry_actions import open_web_link
 from kbtui.tui.widgets.dialogs import ask, ask_text
-
-_CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def run_on_last_answer(host: ChatHost, slash: str) -> None:
@@ -73,7 +71,8 @@ def _copy(host: ChatHost, item: Item) -> None:
 
 
 def _copy_code(host: ChatHost, item: Item) -> None:
-    blocks = [match[2].rstrip("\n") for match in _CODE.finditer(item.source)]
+    document = Document(item.source, has_head=False)
+    blocks = [document.code_of(block).rstrip("\n") for block in document.fenced_blocks]
     if blocks:
         host.app.copy_to_clipboard("\n\n".join(blocks))
     else:

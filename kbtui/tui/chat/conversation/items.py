@@ -15,6 +15,7 @@ from textual.content import Content
 
 from kbtui.agent.events import Citation, Earlier
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.document import Document
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line, shorten
@@ -348,30 +349,13 @@ def wrapped(text: str, width: int) -> list[Line]:
 def settled(text: str, start: int) -> int:
     """Return the offset up to which later text can't change how a streaming text is rendered.
 
-    That is after the last blank line outside a code fence that is followed by a line which
-    continues neither a list nor an indented block.
+    That is where the last block begins that has a blank line above and is in no list or quote.
     """
-    fence, end, at, blank = "", start, start, False
-    for line in text[start:].splitlines(keepends=True):
-        stripped = line.strip()
-        if not fence and blank and stripped and not line[0].isspace() and not _in_list(stripped):
-            end = at
-        fence = _fence_after(fence, stripped)
-        blank = not stripped
-        at += len(line)
-    return end
-
-
-def _fence_after(fence: str, line: str) -> str:
-    """Return the open code fence after a line, given the one before it; empty if none."""
-    mark = line[:3]
-    if fence:
-        return "" if mark == fence and not line.strip(mark) else fence
-    return mark if mark in ("```", "~~~") else ""
-
-
-def _in_list(line: str) -> bool:
-    return line[:2] in ("- ", "* ", "+ ", "> ") or line.split(maxsplit=1)[0].rstrip(".)").isdigit()
+    document = Document(text[start:], has_head=False)
+    for block in reversed(document.blocks):
+        if block.first and not block.depth and not document.line(block.first - 1).strip():
+            return start + document.line_starts[block.first]
+    return start
 
 
 def _markdown(text: str, width: int) -> Rendered:

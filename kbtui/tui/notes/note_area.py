@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
+from kbtui.knowledge.format.document import Document
 from kbtui.tui.widgets.line_view import Looks
 from kbtui.tui.widgets.text_field import TextField
 
@@ -29,6 +30,7 @@ _VISIBLE |= dict.fromkeys(range(0xE0000, 0xE0080), 0xB7)
 
 _INDENT = 2
 _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9})([.)]))( +)(\[[^\[\]\n]\] )?")
+_MOST_READ = 300_000  # characters; of a longer note a key would wait for the kinds of all lines
 _HEADING = re.compile(r"#{1,6}\s")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[^\[\]\n]\]\s)?")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
@@ -206,20 +208,12 @@ class NoteArea(Looks, TextField):
 
 
 def _line_kinds(lines: list[str]) -> list[str]:
-    kinds: list[str] = []
-    in_front = bool(lines) and lines[0].rstrip() == "---"
-    fence = ""
-    for number, line in enumerate(lines):
-        stripped = line.lstrip()
-        if in_front:
-            kinds.append("front")
-            in_front = number == 0 or line.rstrip() not in {"---", "..."}
-        elif fence:
-            kinds.append("code")
-            fence = "" if stripped.rstrip() == fence else fence
-        elif stripped.startswith(("```", "~~~")):
-            kinds.append("code")
-            fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
-        else:
-            kinds.append("text")
+    text = "\n".join(lines)
+    if len(text) > _MOST_READ:
+        return ["text"] * len(lines)
+    document = Document(text)
+    head = document.line_at(document.body_start)
+    kinds = ["front"] * head + ["text"] * (len(lines) - head)
+    for number in document.fenced:
+        kinds[number] = "code"
     return kinds

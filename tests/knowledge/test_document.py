@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
+import kbtui
 from kbtui.knowledge.format import document
 from kbtui.knowledge.format.block_parser import MAX_DEPTH, parse_leaves
 from kbtui.knowledge.format.document import Document, added_visible, read, read_body
@@ -18,8 +20,6 @@ from kbtui.knowledge.format.leaves import needs_parse, scanned
 from kbtui.workspace.files import decode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from markdown_it.token import Token
 
 VAULTS = ["foam", "jackyzha0-site", "kepano-obsidian", "obsidian-help-en", "odd-frontmatter"]
@@ -278,6 +278,27 @@ def test_a_fence_ends_at_one_of_its_sign_that_is_as_long_and_says_nothing(
     assert "\n".join(lines[number] for number in sorted(read(text).fenced)) == code
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "closing"),
+    [
+        ("```py\na\n\n  b\n```\nc", "a\n\n  b", 4),
+        ("- ~~~\n    a\n  ~~~", "  a", 2),
+        ("> ```\n> a\n> > b\n> ```", "a\n> b", 3),
+        ("````\n```\na\n````", "```\na", 3),
+        ("```\na", "a", None),
+        ("```", "", None),
+        ("```\n\n", "", None),
+    ],
+)
+def test_what_is_between_fences_and_which_line_closes_it(
+    text: str, code: str, closing: int | None
+) -> None:
+    found = read(text)
+    assert [(found.code_of(each), found.closing_fence(each)) for each in found.fenced_blocks] == [
+        (code, closing)
+    ]
+
+
 def test_comments_are_found_in_and_between_paragraphs_and_not_in_code() -> None:
     text = "a %%b%% c <!-- d --> `%%e%%` %%f\n\n%%\ng\n%%\n"
     assert [text[start:end] for start, end in read(text).comments] == [
@@ -380,3 +401,37 @@ def test_a_body_that_begins_with_a_rule_has_no_properties() -> None:
     text = "---\na: b\n---\n"
     assert [block.kind for block in read_body(text).blocks] == ["heading"]
     assert [block.kind for block in read(text).blocks] == ["property"]
+
+
+# One reader ---------------------------------------------------------------------------------------
+
+_FENCES_BY_HAND = {
+    "knowledge/format/document.py": "the reader",
+    "knowledge/format/leaves.py": "the reader",
+    "agent/turn.py": "writes one",
+    "cli/help.py": "lays out pages of our own",
+    "importers/html_writer.py": "writes one",
+    "importers/sources/aider.py": "the log of another program, which no Markdown reader reads",
+    "importers/sources/chatgpt.py": "writes one",
+    "importers/sources/claude.py": "an element of another program, in a fence or not",
+    "maintenance/export.py": "writes one",
+    "memory/consolidation/answer.py": "the JSON that a model answers",
+    "models/schema.py": "the JSON that a model answers",
+    "models/written_calls.py": "the JSON that a model answers",
+}
+
+
+def test_nothing_else_tells_code_between_fences() -> None:
+    root = Path(kbtui.__file__).parent
+    by_hand = re.compile(r"`{3}(?!`)|~{3}|[`~]\\?\{3,")
+    found = {
+        str(file.relative_to(root))
+        for file in root.rglob("*.py")
+        if any(by_hand.search(line) for line in _code_lines(file.read_text("utf-8")))
+    }
+    assert found == set(_FENCES_BY_HAND)
+
+
+def _code_lines(text: str) -> list[str]:
+    """Return the lines of a program that aren't in a docstring."""
+    return re.sub(r'"""(?:[^"]|"(?!""))*"""', "", text).split("\n")

@@ -55,7 +55,15 @@ def _make(folder: Path, uv: str | None) -> int:
     """Make the environment, with pip in it."""
     if uv:
         return _run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(folder)])
-    return _run([sys.executable, "-m", "venv", str(folder)])
+    failed = _run([sys.executable, "-m", "venv", str(folder)])
+    if not failed:  # the pip that comes with Python 3.11 resolves for 40 s where today's takes 15
+        pip = _pip(str(folder / "bin" / "python"))
+        _run([*pip, "--quiet", "--retries", "1", "--timeout", "20", "--upgrade", "pip"])
+    return failed
+
+
+def _pip(python: str) -> list[str]:
+    return [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
 
 
 def _install_by_uv(uv: str, python: str, what: list[str]) -> int:
@@ -70,7 +78,7 @@ def _install_by_uv(uv: str, python: str, what: list[str]) -> int:
 
 def _install_by_pip(python: str, what: list[str]) -> int:
     """Take the CPU build first where its index answers; else pip takes the package index's own."""
-    install = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+    install = _pip(python)
     if sys.platform == "linux":
         torch = ["--no-deps", "--retries", "1", "--timeout", "20", "--index-url", CPU_INDEX, TORCH]
         if not answers(CPU_INDEX) or _run([*install, *torch]):

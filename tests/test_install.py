@@ -147,7 +147,7 @@ def test_pip_really_takes_the_cpu_build_and_compiles_only_what_the_first_frame_s
         "def build_wheel(folder, *_):\n"
         '    return shutil.copy("tiny-1.0-py3-none-any.whl", folder).rpartition("/")[2]\n'
     )
-    for name in ("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setattr(install.shutil, "which", lambda _: None)
@@ -157,7 +157,9 @@ def test_pip_really_takes_the_cpu_build_and_compiles_only_what_the_first_frame_s
     handler = partial(_Quiet, directory=str(served))
     with HTTPServer(("127.0.0.1", 0), handler) as index:
         threading.Thread(target=index.serve_forever, daemon=True).start()
-        monkeypatch.setattr(install, "CPU_INDEX", f"http://127.0.0.1:{index.server_port}")
+        address = f"http://127.0.0.1:{index.server_port}"
+        monkeypatch.setattr(install, "CPU_INDEX", address)
+        monkeypatch.setenv("PIP_INDEX_URL", address)
         assert install.main([]) == 0
         index.shutdown()
     (packages,) = (project / ".venv" / "lib").glob("python*/site-packages")

@@ -334,11 +334,14 @@ class ChatPane(ChatHost):
         """Stop the answer and return queued messages to the prompt; False if there is none."""
         if not self.conversation.busy:
             return False
-        waiting = self.conversation.stop()
-        if waiting:
-            texts = [*waiting, *([self.prompt.full_text] if self.prompt.text else [])]
-            self.prompt.replace_text("\n\n".join(texts))
+        if waiting := self.conversation.stop():
+            self.give_back(*waiting)
         return True
+
+    def give_back(self, *texts: str) -> None:
+        """Put texts that weren't sent, or couldn't be stored, into the prompt again."""
+        typed = [self.prompt.full_text] if self.prompt.text else []
+        self.prompt.replace_text("\n\n".join([*texts, *typed]))
 
     # Requests of the prompt and popup
 

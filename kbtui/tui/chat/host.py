@@ -63,6 +63,7 @@ class ChatHost(Pane):
                 lambda turn: self.run_worker(turn, group="turn", exit_on_error=False),
                 self.changed,
                 lambda text: self.post_message(Working(text)),
+                self.give_back,
             )
             self.set_interval(_TICK_SECONDS, self._conversation.tick)
         return self._conversation
@@ -74,6 +75,10 @@ class ChatHost(Pane):
     @abstractmethod
     def changed(self) -> None:
         """Redraw the header, as the session, model or cost may have changed."""
+
+    @abstractmethod
+    def give_back(self, *texts: str) -> None:
+        """Put texts that weren't sent, or couldn't be stored, into the prompt again."""
 
     @abstractmethod
     def shown_entry(self) -> str | None:

@@ -240,6 +240,24 @@ async def test_an_error_of_the_workspace_is_a_card_too(shell, monkeypatch) -> No
     monkeypatch.setattr(shell.app.kb.sessions, "create", refuse)
     await shell.say("hello")
     assert "The disk is full." in shell.text
+
+
+async def test_a_message_that_could_not_be_stored_is_in_the_prompt_again(
+    shell, monkeypatch
+) -> None:
+    async def refuse(_session, _text):
+        await shell.agent.gate.wait()
+        yield TurnFailed("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr(shell.agent, "turn", refuse)
+    shell.agent.gate.clear()
+    await shell.say("hello", wait=False)
+    await shell.say("and more", wait=False)
+    await shell.type("typed since")
+    shell.agent.gate.set()
+    await shell.until(lambda: shell.idle and "hello" in shell.prompt.text)
+    assert shell.prompt.text == "hello\n\nand more\n\ntyped since"
+    assert shell.text.count("The disk is full.") == 1
     assert "Free some space." in shell.text
 
 

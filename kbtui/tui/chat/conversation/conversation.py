@@ -25,6 +25,7 @@ from kbtui.agent.events import (
     ToolFinished,
     TurnChange,
     TurnFinished,
+    TurnStarted,
     UsageReported,
 )
 from kbtui.errors import KbtuiError
@@ -92,7 +93,7 @@ class Conversation:
 
     `run` starts a coroutine as a worker of the pane. `changed` is called whenever the title, usage
     or busy state may have changed. `waits` is called with the reason when an answer is delayed, and
-    with an empty string once it goes on.
+    with an empty string once it goes on. `give_back` receives the messages that couldn't be stored.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Conversation:
         run: Callable[[Coroutine[None, None, None]], Worker[None]],
         changed: Callable[[], None],
         waits: Callable[[str], object],
+        give_back: Callable[..., object],
     ) -> None:
         self.session: Session | None = None
         self.spent = Spent()
@@ -108,6 +110,7 @@ class Conversation:
         self._run = run
         self._changed = changed
         self._report_delay = waits
+        self._give_back = give_back
         self._kb: KnowledgeBase | None = None
         self._memory: Memory | None = None
         self._queue: deque[UserItem] = deque()
@@ -225,11 +228,15 @@ class Conversation:
         """Stop the answer, clear the queue, and return the texts that were in it."""
         if self._worker is None:
             return []
+        waiting = self._take_queue()
+        self._stopping = True
+        self._worker.cancel()
+        return waiting
+
+    def _take_queue(self) -> list[str]:
         waiting = self.waiting
         self._transcript.take_out(*self._queue)
         self._queue.clear()
-        self._stopping = True
-        self._worker.cancel()
         return waiting
 
     def failed(self, error: BaseException) -> None:
@@ -262,10 +269,12 @@ class Conversation:
 
     async def _turn(self, kb: KnowledgeBase, item: UserItem) -> None:
         view = self._view = TurnView(self._transcript, item, self._first_queued)
+        is_stored = False
         try:
             session = await self._prepare_session(kb)
             async with aclosing(kb.agent.turn(session, item.text)) as events:
                 async for event in events:
+                    is_stored = is_stored or isinstance(event, TurnStarted)
                     if paths := _paths_of(event):
                         view.names = await asyncio.to_thread(
                             names_of, kb.library, paths, kb.sessions
@@ -284,6 +293,8 @@ class Conversation:
         except KbtuiError as error:
             view.stop()
             self._transcript.add(failure(error), before=self._first_queued())
+        if not is_stored and self._kb is not None and not self._stopping:
+            self._give_back(item.text, *self._take_queue())
         self._turn_ended()
 
     def _report_delay_of(self, event: Event) -> None:

@@ -10,6 +10,7 @@ the command line::
     │   └── UnsafePathError       2   a path that would leave the workspace
     ├── WorkspaceError            3   no workspace, or one that can't be used
     │   └── StorageError          3   disk full, read-only, permission denied
+    │       └── WorkspaceGoneError 3  the open workspace isn't at its path any more
     ├── ConfigurationError        3   an invalid setting
     ├── ModelError                4   a provider or the network
     │   ├── ModelAccessError      4   a missing or refused key, an unknown model
@@ -94,6 +95,10 @@ class WorkspaceError(KbtuiError):
 
 class StorageError(WorkspaceError):
     """The file system is full or read-only, or denied permission."""
+
+
+class WorkspaceGoneError(StorageError):
+    """The open workspace isn't at its path any more; nothing was written there."""
 
 
 class ConfigurationError(KbtuiError):

@@ -23,6 +23,7 @@ from kbtui.settings import Settings, load_settings
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.opening import (
     can_become_workspace,
+    check_first_opening,
     create_workspace,
     find_workspace,
     note_opened,
@@ -316,9 +317,13 @@ class KnowledgeBase:
 
         Raises:
             WorkspaceError: There is no workspace, or it can't be used.
+            WorkspaceGoneError: There was one, of which only the folder is left.
             ConfigurationError: A setting is invalid.
         """
+        is_init = root is not None and create
         place = root if root is not None and create else find_workspace(root)
+        if not is_init and can_become_workspace(place):
+            check_first_opening(place)
         workspace = (
             create_workspace(place)
             if create or can_become_workspace(place)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
+from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError, WorkspaceGoneError
 from kbtui.history.door import Door
 from kbtui.history.objects.commit import Commit, read_commit
 from kbtui.history.objects.repository import Repository
@@ -275,7 +275,7 @@ class OutsideEdits:
         try:
             self._record()
             self._tidy(self._stopped.is_set)
-        except ConflictError as problem:
+        except (ConflictError, WorkspaceGoneError) as problem:
             self._on_problem(problem)
         except KbtuiError as problem:
             log.warning("outside edits could not be recorded: %s", problem)

@@ -87,7 +87,7 @@ class History(HistoryReader):
         self._workspace = workspace
         self._scanner = scanner
         self._clock = clock
-        repository = Repository(workspace.repository)
+        repository = Repository(workspace.repository, workspace.confirm)
         super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
         self.proposals = Proposals(workspace, repository, self._log, self._door, clock)
@@ -219,6 +219,7 @@ class History(HistoryReader):
                 everything else is.
             StorageError: The file system refused.
         """
+        self._workspace.confirm()
         self._door.events.publish(self._door.events.foreign())
         return self._adoption.adopt(timeout, settle, confirmed=confirmed, whole=whole)
 
@@ -250,6 +251,7 @@ class History(HistoryReader):
                 has a `line_merge.Conflict` for each undecided one.
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
+        self._workspace.confirm()
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
         return self._apply_undo(_with_origin(plan, origin), actor, sink)
 
@@ -261,6 +263,7 @@ class History(HistoryReader):
         self, turn: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
         """Undo everything that a turn changed, as one commit; raises like `undo`."""
+        self._workspace.confirm()
         commits = self._log.commits_of("turn", turn)
         return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
@@ -268,6 +271,7 @@ class History(HistoryReader):
         self, batch: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
         """Undo all of a batch (an import, a run of Dream) as one commit; raises like `undo`."""
+        self._workspace.confirm()
         commits = self._log.commits_of("batch", batch)
         return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
@@ -277,6 +281,7 @@ class History(HistoryReader):
         Raises:
             NotFoundError: There was no such file, or there is no such commit.
         """
+        self._workspace.confirm()
         path = files.checked_path(path)
         commit = self.resolve(at)
         data = read_version(self._repository, commit, path)
@@ -304,6 +309,7 @@ class History(HistoryReader):
             UsageError: It is the first one.
             ConflictError: A file was changed at this moment; nothing is done.
         """
+        self._workspace.confirm()
         commit = self.commit(rev)
         with contextlib.suppress(MassDeletionError):  # the missing files are to be restored
             self.adopt(timeout=5.0, settle=0.0)
@@ -344,6 +350,7 @@ class History(HistoryReader):
 
         if not self._workspace.writable:
             raise StorageError("The workspace is read-only: it can't be synced.")
+        self._workspace.confirm()
         sync = Sync(
             self._workspace,
             self._repository,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.text import json_object
-from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.durable import make_folder, storage_errors
 from kbtui.workspace.files import write_machine_file
 from kbtui.workspace.layout import MACHINE, Workspace
 
@@ -71,7 +71,7 @@ class Batch:
     def _append(self, suffix: str, line: str) -> None:
         with storage_errors("Can't write down how far the import is"):
             file = self._file(suffix)
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.workspace, _FOLDER)
             with file.open("a", encoding="utf-8") as lines:
                 lines.write(f"{line}\n")
 

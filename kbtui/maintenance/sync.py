@@ -188,6 +188,7 @@ class Syncing:
         if area != "sessions" or "/" in name:  # sessions are only at the top level
             yield
             return
+        self._workspace.confirm()
         claim = Claim.take(self._workspace.machine / area, name.removesuffix(".jsonl"))
         try:
             yield

@@ -111,6 +111,7 @@ class Backend:
                 "Split it into several entries, or add it piece by piece.",
             )
         opened = self._open()
+        opened.kb.workspace.confirm()
         opened.catch_up(name, writes=opened.toolbox.writes(name))
         batch = f"{self._batch}-{connection}" if connection else self._batch
         context = opened.context(name, client, batch)

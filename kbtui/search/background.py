@@ -175,7 +175,7 @@ class Background:
         report = self._guarded(self._index.sync)
         self._watcher.follow()
         has_changes = bool(report and (report.added or report.changed or report.removed))
-        if is_first or has_changes:
+        if is_first or has_changes or report is None:  # there, what is wrong is said
             self._notify_outside_edit()
         return has_changes
 

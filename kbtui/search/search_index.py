@@ -226,12 +226,14 @@ class SearchIndex:
         try:
             with generations.writing(_LOCK_SECONDS) as generation:
                 known = generation.store.files(only)
+                self._workspace.confirm()  # or all would be gone from the index
                 found = builder.scan(self._scanner, self._scopes.all, only, known)
                 if self._beside_notes is not None:
                     found = {
                         **found,
                         **builder.scan(self._beside_notes, ("knowledge",), only, known),
                     }
+                self._workspace.confirm()
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
                     generations.swap()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from kbtui.errors import ConflictError
 from kbtui.sessions.store import Claim
-from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, storage_errors
+from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, make_folder, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.removals import Removals
@@ -138,12 +138,12 @@ class Imported:
         Raises:
             StorageError: The file system refused; the previous ones are kept.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         names = list(logs)
         with (
             storage_errors("Can't write the imported conversations"),
             FileBatch(self._workspace) as batch,
         ):
+            make_folder(self._workspace, "sessions")
             for begin in range(0, len(names), SYNC_TOGETHER * 4):
                 some = names[begin : begin + SYNC_TOGETHER * 4]
                 batch.write_together(
@@ -161,6 +161,7 @@ class Imported:
             ConflictError: It is open in a window.
             StorageError: The file system refused; it is unchanged.
         """
+        self._workspace.confirm()
         claim = Claim.take(self._workspace.machine / "sessions", session)
         try:
             rewrite(self._file(session), lambda data: _with_newline(data) + _serialize(records))
@@ -176,6 +177,7 @@ class Imported:
 
     def take_back(self, batch: str) -> list[TakenBack]:
         """Remove what an import added; a session that was continued since is kept."""
+        self._workspace.confirm()
         self._by_mark = None
         return [self._take_back_one(name, batch) for name in [*self.of_batch(batch)][::-1]]
 

@@ -61,7 +61,7 @@ class Claim:
         """
         file = folder / f"{session_id}.lock"
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
             while True:
                 descriptor = os.open(file, _FLAGS, 0o600)
                 try:
@@ -85,7 +85,8 @@ class Claim:
             return
         with contextlib.suppress(OSError):
             # While still locked, so that a waiting process sees that the file is gone.
-            self._file.unlink()
+            if is_same_file(self._file, self._descriptor):
+                self._file.unlink()
         os.close(self._descriptor)
         self._descriptor = None
 
@@ -115,8 +116,14 @@ class Session:
     """
 
     def __init__(
-        self, file: Path, log: SessionLog, claim: Claim | None, clock: Callable[[], datetime]
+        self,
+        workspace: Workspace,
+        file: Path,
+        log: SessionLog,
+        claim: Claim | None,
+        clock: Callable[[], datetime],
     ) -> None:
+        self._workspace = workspace
         self.id = file.name.removesuffix(_SUFFIX)
         self.notices: list[str] = []
         self._file = file
@@ -236,6 +243,7 @@ class Session:
             raise ConflictError(
                 f"The session {self.id} was closed.", "Open it again to go on with it."
             )
+        self._workspace.confirm()
         append_line(self._file, record)
         self._log.add(record)
 
@@ -401,7 +409,7 @@ class SessionStore:
             self._open.clear()
 
     def _add_open(self, file: Path, log: SessionLog, claim: Claim) -> Session:
-        session = Session(file, log, claim, self._clock)
+        session = Session(self._workspace, file, log, claim, self._clock)
         self._open = {each.id: each for each in (*self._open.values(), session) if each.is_open}
         return session
 
@@ -414,6 +422,7 @@ class SessionStore:
                 "The workspace is read-only, so nothing can be said in it.",
                 "Searching and reading work; choose another workspace to chat.",
             )
+        self._workspace.confirm()
 
     def _new_id(self, channel: str, now: datetime) -> str:
         stamp = now.astimezone().strftime("%Y%m%d-%H%M%S")
@@ -437,6 +446,7 @@ class SessionStore:
             info.id for info in infos if info.id.startswith(ref)
         ]
         if not found:
+            self._workspace.confirm()  # or there are none at all
             raise NotFoundError(
                 f"There is no session {clean_line(ref)!r}.", "`kbtui sessions` lists all of them."
             )

@@ -77,7 +77,7 @@ def real_name(folder: int, name: str) -> str:
     return name
 
 
-def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
+def open_folder(root: Path, parts: Sequence[str], *, make: bool = False, mode: int = 0o777) -> int:
     """Open a folder below `root` step by step without following links; the caller closes it.
 
     A folder below a regular file counts as missing.
@@ -87,7 +87,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:
-            below = _open_part(folder, part, make=make)
+            below = _open_part(folder, part, make=make, mode=mode)
             os.close(folder)
             folder = below
     except BaseException:
@@ -96,7 +96,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
     return folder
 
 
-def _open_part(folder: int, part: str, *, make: bool) -> int:
+def _open_part(folder: int, part: str, *, make: bool, mode: int) -> int:
     name = real_name(folder, part)
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
@@ -109,7 +109,7 @@ def _open_part(folder: int, part: str, *, make: bool) -> int:
             raise
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from None
     with contextlib.suppress(FileExistsError):  # created concurrently
-        os.mkdir(name, 0o777, dir_fd=folder)
+        os.mkdir(name, mode, dir_fd=folder)
         os.fsync(folder)
     return os.open(name, _FOLDER, dir_fd=folder)
 
@@ -168,6 +168,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_folder(root: Path | Layout, path: str, mode: int = 0o700) -> None:
+    """Create a folder below an existing one, and those above it, without following links.
+
+    Raises:
+        OSError: `root` isn't there, or the file system refused.
+    """
+    if isinstance(root, Layout):
+        root.confirm()
+    top, folder = located(root, path)
+    os.close(open_folder(top, folder.split("/"), make=True, mode=mode))
 
 
 def remove_folder(root: Path | Layout, path: str) -> None:
@@ -253,6 +265,7 @@ class FileBatch:
         the path, its open folder and its name there just before the rename; an exception in it
         stops the writing.
         """
+        self._confirm()
         self._close_some()
         ready: list[tuple[str, int, str, str]] = []
         try:
@@ -290,6 +303,7 @@ class FileBatch:
 
     def remove(self, path: str) -> None:
         """Remove one file, if it exists."""
+        self._confirm()
         root, file = located(self._root, path)
         *parts, name = file.split("/")
         with contextlib.suppress(FileNotFoundError):
@@ -302,6 +316,11 @@ class FileBatch:
         for folder in self._touched:
             os.fsync(folder)
         self._touched.clear()
+
+    def _confirm(self) -> None:
+        """Make sure that the workspace is still the one that was opened."""
+        if isinstance(self._root, Layout):
+            self._root.confirm()
 
     def _close_some(self) -> None:
         """Limit the number of open folders."""

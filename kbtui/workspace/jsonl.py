@@ -172,7 +172,7 @@ def _locked(file: Path, *, make: bool, flags: int = _WRITING) -> Iterator[tuple[
     while True:
         new = make and not file.exists()
         if new:
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.parent.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(file, flags | (os.O_CREAT if make else 0), 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -12,8 +12,6 @@ import hashlib
 import json
 import logging
 import os
-import re
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,13 +19,13 @@ from typing import Any
 
 from platformdirs import user_cache_path, user_state_path
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, WorkspaceGoneError
 from kbtui.workspace import files
-from kbtui.workspace.layout import MACHINE, Workspace
+from kbtui.workspace.identity import new_id, read_id
+from kbtui.workspace.layout import ID_FILE, MACHINE, Workspace
+from kbtui.workspace.lock import WorkspaceLock
 
 log = logging.getLogger(__name__)
-_ID = f"{MACHINE}/id"
-_ID_FORMAT = re.compile(r"[0-9a-f]{32}")
 _REFRESH_AFTER = timedelta(minutes=1)
 
 
@@ -59,8 +57,27 @@ def known_workspaces() -> list[KnownWorkspace]:
 
 def former_paths(root: Path) -> tuple[str, ...]:
     """Return the earlier paths of a workspace that was moved."""
-    known = _read(_folder() / f"{_id_of(root)}.json")
+    known = _read(_folder() / f"{read_id(root / ID_FILE)}.json")
     return known.former if known is not None else ()
+
+
+def check_first_opening(place: Path) -> None:
+    """Make sure that a folder without ``.kbtui/`` isn't what is left of a known workspace.
+
+    That may have been moved, or be on a disk that isn't mounted.
+
+    Raises:
+        WorkspaceGoneError: It is.
+    """
+    for known in known_workspaces():
+        is_moved = str(place) in known.former and known.is_there
+        if is_moved or known.path == place:
+            where = f"it is at {known.path} now" if is_moved else "its .kbtui folder is gone"
+            raise WorkspaceGoneError(
+                f"The workspace is no longer at {place}: {where}.",
+                "Bring it back, or name the folder where it is: `kbtui -w FOLDER`. To begin a new"
+                f" one there: `kbtui init {place}`. Nothing was written.",
+            )
 
 
 def forget_workspace(path: Path) -> bool:
@@ -76,20 +93,23 @@ def forget_workspace(path: Path) -> bool:
 
 def _note(workspace: Workspace, now: datetime) -> None:
     root = workspace.root
-    identifier = _id_of(root)
+    identifier = read_id(root / ID_FILE)
     known = _read(_folder() / f"{identifier}.json") if identifier else None
     former = known.former if known is not None else ()
     if known is not None and known.path != root:
-        if _id_of(known.path) == identifier:
-            identifier, former = "", ()  # a copy: the original is still there
+        if _is_copy(root, known.path):  # the original is still there
+            identifier, former = "", ()
         else:
             _move_local_data(known.path, root)
             former = (*(each for each in former if each != str(root)), str(known.path))
     elif known is not None and now - known.used < _REFRESH_AFTER:
         return
     if not identifier:
-        identifier = secrets.token_hex(16)
-        files.write_machine_file(root, _ID, f"{identifier}\n".encode())
+        identifier = new_id()
+        with WorkspaceLock(workspace).hold():
+            files.write_machine_file(root, ID_FILE, f"{identifier}\n".encode())
+            if workspace.identity is not None:
+                workspace.identity.renew(identifier)
     _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     record = {"path": str(root), "used": now.isoformat(), "former": former}
     data = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
@@ -106,12 +126,10 @@ def _move_local_data(old: Path, new: Path) -> None:
                 before.rename(after)
 
 
-def _id_of(root: Path) -> str:
-    try:
-        text = (root / _ID).read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return text if _ID_FORMAT.fullmatch(text) else ""
+def _is_copy(root: Path, other: Path) -> bool:
+    """Return whether another folder has the same id, and isn't the same one by another path."""
+    mine, theirs = (folder / ID_FILE for folder in (root, other))
+    return read_id(mine) == read_id(theirs) and not mine.samefile(theirs)
 
 
 def _folder() -> Path:

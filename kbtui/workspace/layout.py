@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kbtui.cache import cache_folder
+from kbtui.workspace.identity import Identity
 
 MACHINE = ".kbtui"
+ID_FILE = f"{MACHINE}/id"
 TAKING_OVER = f"{MACHINE}/taking-over"
 """A file that exists while another program's workspace is being migrated."""
 TAKEN_OVER = f"{MACHINE}/taken-over.md"
@@ -66,6 +68,9 @@ class Layout:
         """Return the absolute file of a workspace path."""
         return self.root / self.file(path)
 
+    def confirm(self) -> None:
+        """Make sure that this is still the folder that was opened; see `Workspace`."""
+
 
 def _rename_last(path: str, name: str, other: str) -> str:
     """Replace the last part of a path by `other` if it is `name`."""
@@ -83,6 +88,16 @@ class Workspace(Layout):
     """An open workspace; one that isn't `writable` can still be read."""
 
     writable: bool = True
+    identity: Identity | None = field(default=None, compare=False, repr=False)
+
+    def confirm(self) -> None:
+        """Make sure that the workspace is still at its path; called before each write.
+
+        Raises:
+            WorkspaceGoneError: It isn't.
+        """
+        if self.identity is not None:
+            self.identity.confirm()
 
     @property
     def knowledge(self) -> Path:

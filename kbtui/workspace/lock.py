@@ -32,6 +32,7 @@ class WorkspaceLock:
     """The lock of one workspace; reentrant within a thread."""
 
     def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._file = workspace.machine / "lock"
         self._threads = threading.RLock()
         self._depth = 0
@@ -42,6 +43,7 @@ class WorkspaceLock:
 
         Raises:
             WorkspaceBusyError: Another thread or process holds it; the message names the process.
+            WorkspaceGoneError: The workspace isn't at its path any more.
             StorageError: The file system has no working locks.
         """
         deadline = time.monotonic() + timeout
@@ -50,12 +52,14 @@ class WorkspaceLock:
                 "Another task of this program is writing.", "Try again in a moment."
             )
         try:
+            self._workspace.confirm()
             if self._depth:
                 yield from self._enter()
                 return
             file = open_lock(self._file)
             try:
                 self._acquire(file, deadline)
+                self._workspace.confirm()  # this may have taken seconds
                 yield from self._enter()
             finally:
                 os.close(file)

@@ -6,22 +6,32 @@ used in place, which stays as it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from kbtui.errors import StorageError, WorkspaceError
+from kbtui.errors import StorageError, WorkspaceBusyError, WorkspaceError
 from kbtui.workspace import files
+from kbtui.workspace.identity import Identity, new_id, read_id
 from kbtui.workspace.known import (
     KnownWorkspace as KnownWorkspace,
+    check_first_opening as check_first_opening,
     forget_workspace as forget_workspace,
     former_paths as former_paths,
     known_workspaces as known_workspaces,
     note_opened as note_opened,
 )
-from kbtui.workspace.layout import BOOTSTRAP_FILES, CATEGORIES, MACHINE, Layout, Workspace
+from kbtui.workspace.layout import (
+    BOOTSTRAP_FILES,
+    CATEGORIES,
+    ID_FILE,
+    MACHINE,
+    Layout,
+    Workspace,
+)
 from kbtui.workspace.lock import (
     WorkspaceLock as WorkspaceLock,
     open_lock as open_lock,
@@ -293,9 +303,21 @@ def _open(root: Path, *, in_place: bool) -> Workspace:
             f"{root} was written by a newer kbtui (format {text}, this one knows {IN_PLACE}).",
             "Update kbtui; nothing was changed.",
         )
-    workspace = Workspace(root, in_place=int(text) == IN_PLACE, writable=writable)
+    if writable and not read_id(root / ID_FILE):
+        _make_id(root)
+    identity = Identity(root, root / ID_FILE)
+    in_place = int(text) == IN_PLACE
+    workspace = Workspace(root, in_place=in_place, writable=writable, identity=identity)
     _refuse_link(workspace.sessions)
     return workspace
+
+
+def _make_id(root: Path) -> None:
+    """Give a workspace an id, unless another process is faster; without one it can be used too."""
+    lock = WorkspaceLock(Workspace(root))
+    with contextlib.suppress(StorageError, WorkspaceBusyError), lock.hold():
+        if not read_id(root / ID_FILE):
+            files.write_machine_file(root, ID_FILE, f"{new_id()}\n".encode())
 
 
 _FIRST_LOOK = f"{MACHINE}/first-look"

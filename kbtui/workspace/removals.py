@@ -80,6 +80,7 @@ class Removals:
     """The records of one workspace."""
 
     def __init__(self, layout: Layout) -> None:
+        self._layout = layout
         self._file = layout.root / MACHINE / "removals.jsonl"
 
     def note(self, path: str, before: bytes, after: bytes | None = None) -> None:
@@ -88,6 +89,7 @@ class Removals:
         Raises:
             StorageError: The file system refused.
         """
+        self._layout.confirm()
         now = None if after is None else Content.of(after)
         made = Removal(hidden_name(path), Content.of(before), now)
         append_line(self._file, {"removal": made.name})
@@ -110,6 +112,7 @@ class Removals:
         """
         gone = {each.encode() for each in names}
         if gone and self._file.exists():
+            self._layout.confirm()
             rewrite(
                 self._file,
                 lambda data: b"".join(

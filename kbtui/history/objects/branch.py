@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.text import clean_line
 from kbtui.workspace.durable import (
     FileBatch,
+    make_folder,
     storage_errors,
     sync_folder,
     temporary_name,
@@ -31,10 +32,11 @@ _PACKED_HEAD = "# pack-refs with: sorted \n"
 
 
 class Branch:
-    """The branch of the repository in `folder`."""
+    """The branch of the repository in `folder`; `confirm` is as in `Repository`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, confirm: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
+        self._confirm = confirm
         self._file = folder / NAME
         self._lock = self._file.with_name("main.lock")
 
@@ -68,7 +70,8 @@ class Branch:
             ConflictError: The branch doesn't point to `old` any more, or a git program holds its
                 lock.
         """
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._confirm()
+        make_folder(self._folder, NAME.rpartition("/")[0])
         try:
             self._acquire_lock(new)
             self._check(old)
@@ -116,9 +119,10 @@ class Branch:
 class ProposalRefs:
     """The refs of proposals, each a commit beside the branch; write under the workspace lock."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, confirm: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
         self._refs = folder / PROPOSALS
+        self._confirm = confirm
 
     def all(self) -> dict[str, str]:
         """Return the commit id of each proposal by its name."""
@@ -146,13 +150,15 @@ class ProposalRefs:
         """
         if not _PROPOSAL.fullmatch(name):
             raise UsageError(f"{clean_line(name)!r} is no name for a proposal.")
-        self._refs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._confirm()
+        make_folder(self._folder, PROPOSALS)
         with FileBatch(self._refs) as batch:
             batch.write(name, f"{commit}\n".encode(), 0o600)
             batch.sync()
 
     def drop(self, name: str) -> None:
         """Remove a name; do nothing if it doesn't exist."""
+        self._confirm()
         packed = packed_refs(self._folder)
         if packed.pop(f"{PROPOSALS}/{name}", None) is not None:
             _write_packed(self._folder, packed)

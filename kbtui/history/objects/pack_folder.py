@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbtui.workspace.durable import litter, sync_folder, temporary_name
+from kbtui.workspace.durable import litter, make_folder, sync_folder, temporary_name
 
 INCOMING = "incoming-"
 """The prefix of staging folders for new packs; those of dead processes are removed."""
@@ -83,7 +83,7 @@ class PackFolder:
     def aside(self) -> Iterator[Path]:
         """Create a staging folder shaped like ``objects``, and remove it afterwards."""
         folder = self._repository / temporary_name(INCOMING)
-        (folder / "objects" / "pack").mkdir(mode=0o700, parents=True)
+        make_folder(self._repository, f"{folder.name}/objects/pack")
         try:
             yield folder / "objects"
         finally:

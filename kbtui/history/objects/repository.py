@@ -33,7 +33,7 @@ from kbtui.history.objects.trees import (
     split_tree,
     walk_files,
 )
-from kbtui.workspace.durable import FileBatch, litter, sync_folder
+from kbtui.workspace.durable import FileBatch, litter, make_folder, sync_folder
 from kbtui.workspace.files import is_path
 from kbtui.workspace.layout import is_recorded
 
@@ -141,9 +141,17 @@ class Repository:
     trees, but are neither listed nor compared.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.branch = Branch(folder)
-        self.proposals = ProposalRefs(folder)
+    def __init__(self, folder: Path, confirm: Callable[[], None] = lambda: None) -> None:
+        """Prepare without reading anything.
+
+        Args:
+            folder: The repository's folder.
+            confirm: Called before each write; raises `WorkspaceGoneError` if the workspace that the
+                repository belongs to isn't there any more.
+        """
+        self.branch = Branch(folder, confirm)
+        self.proposals = ProposalRefs(folder, confirm)
+        self.confirm = confirm
         self._folder = folder
         self._trees: Recent[Tree] = Recent()
         self._entries: Recent[list[bytes]] = Recent()
@@ -171,10 +179,11 @@ class Repository:
         Returns:
             Whether it was created.
         """
+        self.confirm()
         made = not self.exists
         if made:
             for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
-                (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(self._folder.parent, f"{self._folder.name}/{name}")
             os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
         with FileBatch(self._folder) as batch:
             for name in self._damaged_files():
@@ -412,6 +421,7 @@ class Repository:
 
     def store(self, objects: Iterable[GitObject]) -> None:
         """Write objects durably; call it before anything refers to them."""
+        self.confirm()
         wanted = {made.id: made for made in objects if not self.is_loose(made.id)}
         if len(wanted) >= _MIN_PACK:
             self._store_pack(wanted.values())

@@ -25,7 +25,7 @@ from kbtui.history.sync.purge import PurgedTipError
 from kbtui.history.sync.remote import ConnectionTracker, DuplexStream, remote_error
 from kbtui.history.sync.shared_folder import UNVERSIONED, SharedFolder
 from kbtui.text import clean_line
-from kbtui.workspace.durable import storage_errors, temporary_name
+from kbtui.workspace.durable import make_folder, storage_errors, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -54,7 +54,8 @@ class Incoming:
         self._watcher = watcher
         self._folder = repository.folder / temporary_name(INCOMING)
         objects = self._folder / "objects"
-        (objects / "pack").mkdir(mode=0o700, parents=True)
+        repository.confirm()
+        make_folder(repository.folder, f"{self._folder.name}/objects/pack")
         (objects / "info").mkdir()
         (objects / "info" / "alternates").write_text(
             f"{(repository.folder / 'objects').resolve()}\n"
@@ -73,7 +74,9 @@ class Incoming:
 
     def admit(self, tip: str, purged: frozenset[str]) -> None:
         """Inspect everything, then install it in the repository."""
-        self._home.note_large(self.inspect(tip, purged))
+        large = self.inspect(tip, purged)
+        self._home.confirm()
+        self._home.note_large(large)
         PackFolder(self._home.folder).install(self._folder / "objects")
 
     def inspect(

@@ -119,7 +119,14 @@ class Memory:
             settings.session_notes,
         )
         self._work = SessionWork(self.consolidator, self.session_notes)
-        self.worker = BackgroundWorker(services.sessions, self._work, self.budget, settings, clock)
+        self.worker = BackgroundWorker(
+            services.sessions,
+            self._work,
+            self.budget,
+            settings,
+            clock,
+            services.workspace.confirm,
+        )
 
     def _model(self) -> MeteredModel:
         return self.models.get("consolidate")

@@ -62,7 +62,10 @@ class BackgroundWorker:
         budget: Budget,
         settings: MemorySettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        confirm: Callable[[], None] = lambda: None,
     ) -> None:
+        """Prepare without starting; `confirm` is `Workspace.confirm`, of which work depends."""
+        self._confirm = confirm
         self._sessions = sessions
         self._work = work
         self._budget = budget
@@ -215,7 +218,7 @@ class BackgroundWorker:
         try:
             self._sweep()
             while not self._abandoned:
-                step = self._next()
+                step = self._next_if_possible()
                 if step is not None:
                     await self._run_step(step)
                 elif self._stopping:
@@ -226,11 +229,20 @@ class BackgroundWorker:
             with self._lock:
                 self._loop = self._wake = None
 
+    def _next_if_possible(self) -> _Step | None:
+        """Return the next step; none if that can't be told, as the workspace was moved, say."""
+        try:
+            return self._next()
+        except KbtuiError as error:
+            log.info("there is no background work now: %s", error)
+            return None
+
     def _next(self) -> _Step | None:
         """Return the next step: submitted work first, then sessions, then jobs."""
         with self._lock:
             if self._submitted and not self._stopping:
                 return self._submitted.popleft()
+        self._confirm()
         now = self._clock()
         queued = self._queue.dequeue(now, closing_only=self._stopping)
         if queued is not None:
@@ -283,6 +295,7 @@ class BackgroundWorker:
         if not self._settings.consolidate or not idle:
             return
         try:
+            self._confirm()
             infos = self._sessions.list()
         except KbtuiError as error:
             log.info("sessions can't be listed: %s", error)

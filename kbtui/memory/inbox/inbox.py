@@ -47,7 +47,7 @@ class Inbox:
         self._history = history
         self._tombstones = tombstones or Tombstones(workspace, history, clock)
         self._clock = clock
-        self._rejections = Rejections(workspace.root)
+        self._rejections = Rejections(workspace)
         self._listeners: Listeners[[]] = Listeners()
 
     # Proposing -------------------------------------------------------------------------------

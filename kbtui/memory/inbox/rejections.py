@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from kbtui.history.change import Actor
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, places_of, put
 from kbtui.history.queries.diff import split_lines
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
-from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.layout import MACHINE, Workspace
 
 FOLDER = f"{MACHINE}/inbox"
 _FILE = f"{FOLDER}/rejected.jsonl"
@@ -60,8 +59,9 @@ class RecordedRejections:
 class Rejections:
     """Stores rejections as hashes in one file."""
 
-    def __init__(self, root: Path) -> None:
-        self._file = root / _FILE
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._file = workspace.root / _FILE
 
     def read(self) -> RecordedRejections:
         """Return all recorded fingerprints."""
@@ -96,7 +96,7 @@ class Rejections:
         self._append(when, reworded=proposal.id, places=[*prints])
 
     def _append(self, when: datetime, **record: object) -> None:
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._workspace.confirm()
         append_line(self._file, {"time": when.isoformat(), **record})
 
 

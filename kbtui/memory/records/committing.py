@@ -85,6 +85,7 @@ class MemoryLock:
     """The lock for writers of memory, held for a whole run; not reentrant."""
 
     def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._file = workspace.machine / "memory.lock"
 
     @contextlib.asynccontextmanager
@@ -95,6 +96,7 @@ class MemoryLock:
             WorkspaceBusyError: Another process, or another task of this one, holds it.
             StorageError: The file system refused, or has no working locks.
         """
+        self._workspace.confirm()
         file = open_lock(self._file)
         try:
             await self._take(file, asyncio.get_running_loop().time() + timeout)

@@ -235,6 +235,7 @@ class EntryEditor(Pane):
             headings = await self._headings_to_follow()
             theirs = await asyncio.to_thread(self._write, self.text, self._base_blob, headings)
         except KbtuiError as error:
+            await self._store_draft()
             tell_error(self, error)
             return False
         finally:
@@ -275,6 +276,7 @@ class EntryEditor(Pane):
         """Write the file, or return its current version if that isn't the expected one."""
         # Checked here first, because on a conflict the door would store the text in a copy beside
         # the file. The door still guards the moment between this check and the write.
+        self._kb.workspace.confirm()
         document = load_document(self._kb, self.path)
         if document.blob != expecting:
             return document

@@ -119,6 +119,12 @@ def test_what_is_taken_for_code_without_reading_blocks_is_what_the_blocks_say(te
     assert list(found.code) == sorted([*blocks, *spans])
 
 
+@settings(max_examples=500, deadline=None)
+@given(_OURS)
+def test_headings_found_without_reading_blocks_are_those_of_the_blocks(text: str) -> None:
+    assert Document(text).headings == tuple(b for b in Document(text).blocks if b.level)
+
+
 @settings(max_examples=300, deadline=None)
 @given(_OURS, st.integers(1, 20))
 def test_what_is_read_by_parts_is_what_is_read_at_once(text: str, size: int) -> None:
@@ -164,6 +170,7 @@ def test_every_note_of_a_real_vault_is_read_alike_fast_and_in_full(
         blocks = [found._whole_lines(each) for each in found.blocks if each.kind == "code"]
         spans = [span for each in found.blocks for span in found.code_spans(each)]
         assert list(Document(text).code) == sorted([*blocks, *spans]), name
+        assert Document(text).headings == tuple(b for b in found.blocks if b.level), name
         assert list(document._leaves_by_parts(body)) == parse_leaves(body), name
         if "%%" not in body and "$$" not in body:
             assert _by_ours(body) == _by_library(body), name

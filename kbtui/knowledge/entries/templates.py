@@ -147,7 +147,7 @@ class _Section(NamedTuple):
 
 def _sections(text: str) -> list[_Section]:
     document = read(text)
-    found = [each for each in document.blocks if each.level and not each.depth]
+    found = [each for each in document.headings if not each.depth]
     starts = [*document.line_starts, len(text)]
     sections = []
     for number, each in enumerate(found):

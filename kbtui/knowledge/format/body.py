@@ -171,8 +171,8 @@ def headings_of(text: str) -> list[Heading]:
         return []
     return [
         Heading(block.level, title, block.first + 1)
-        for block in read(text).blocks
-        if block.level and not block.quoted and (title := plain_line(text[block.start : block.end]))
+        for block in read(text).headings
+        if not block.quoted and (title := plain_line(text[block.start : block.end]))
     ]
 
 

@@ -15,16 +15,23 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
-from kbtui.knowledge.format.leaves import Kind as Kind, Leaf, Span as Span, needs_parse, scanned
+from kbtui.knowledge.format.leaves import (
+    Kind as Kind,
+    Leaf,
+    Span as Span,
+    heading_span,
+    needs_parse,
+    scanned,
+)
 
 _MARKED = ("code", "comment")
 """Kinds whose first and last line may be a mere marker."""
 _CACHE_LIMIT = 32_768  # characters; longer documents aren't kept
 _FENCES = ("```", "~~~")
-_FIRST_PART = 1_000  # characters
+_FIRST_PART = 400  # characters
 _PART_END = re.compile(r"\n[ \t]*\n(?=[^ \t\n])")
 _HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _HEAD_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
@@ -125,7 +132,8 @@ class Document:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offset of each line; a line feed at the end begins one more, which is empty."""
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+        lengths = [len(line) + 1 for line in self.text.split("\n")]
+        return [0, *accumulate(lengths[:-1])]
 
     def line_at(self, offset: int) -> int:
         """Return the number, from 0, of the line at an offset."""
@@ -147,11 +155,27 @@ class Document:
         return tuple(self._walk(_leaves(self._body, is_excerpt=self._is_excerpt)))
 
     @cached_property
+    def headings(self) -> tuple[Block, ...]:
+        """The blocks that are headings, in quotes as well."""
+        is_read = "blocks" in self.__dict__ or self._is_excerpt
+        if not (is_read or self._may_hide or _has_other_headings(self._body)):
+            return tuple(self._plain_headings())
+        return tuple(block for block in self.blocks if block.level)
+
+    def _plain_headings(self) -> Iterator[Block]:
+        offset, section = self.body_start, 0
+        for section, found in enumerate(_PLAIN_HEADING.finditer(self._body), 1):
+            level, (start, end) = heading_span(self._body, *found.span())
+            line = self.line_at(found.start() + offset)
+            span = start + offset, end + offset
+            yield Block("heading", line, line + 1, *span, section=section, level=level)
+
+    @cached_property
     def sections(self) -> tuple[Section, ...]:
         """The sections from top to bottom; the first is what is above all headings."""
         found, above = [Section(0, "", ())], list[Section]()
-        for block in self.blocks:
-            if block.section < len(found):
+        for block in self.headings:
+            if block.quoted:
                 continue
             while above and above[-1].level >= block.level:
                 above.pop()
@@ -240,7 +264,7 @@ class Document:
     def code(self) -> Ranges:
         """The ranges of code: blocks, formulas on lines of their own, and what is in backticks."""
         has_ticks = "`" in self.text
-        if not _may_hide(self._body):
+        if not self._may_hide:
             if not has_ticks:
                 return Ranges(())
             spans = list(_spans_by_line(self.text, self.body_start))
@@ -251,6 +275,10 @@ class Document:
             for block in self.blocks:
                 found += self.code_spans(block)
         return Ranges(found)
+
+    @cached_property
+    def _may_hide(self) -> bool:
+        return _may_hide(self._body)
 
     @cached_property
     def fenced_blocks(self) -> tuple[Block, ...]:
@@ -405,6 +433,27 @@ def _may_hide(text: str) -> bool:
     if not _INDENTED.search(text):
         return False
     return bool(_INDENTED_BLOCK.search(text)) or ("|" in text and bool(_TABLE.search(text)))
+
+
+# Headings at the very start of a line, where no list or quote is; and what may be another one, or
+# the head of a table.
+_PLAIN_HEADING = re.compile(r"^#{1,6}(?:[ \t].*)?$", re.MULTILINE)
+_INNER_HEADING = re.compile(r"^[ \t>*+\-\d.)]+#{1,6}(?:[ \t]|$)", re.MULTILINE)
+_UNDERLINE = re.compile(r"\n(?<=[^\n]\n)[ \t>*+\-\d.)]*[=-]+[ \t]*$", re.MULTILINE)
+_HEADING_IN_NOTE = re.compile(r"\]:[ \t]*#")
+_HEADING_WITH_BAR = re.compile(r"^#.*\|", re.MULTILINE)
+
+
+def _has_other_headings(text: str) -> bool:
+    """Return whether a text may have headings that aren't at the very start of a line."""
+    if _UNDERLINE.search(text):
+        return True
+    if "#" not in text:
+        return False
+    patterns = (_INNER_HEADING, _HEADING_IN_NOTE)
+    return any(each.search(text) for each in patterns) or (
+        "|" in text and _HEADING_WITH_BAR.search(text) is not None
+    )
 
 
 def _spans_by_line(text: str, start: int) -> Iterator[Span | None]:

@@ -145,7 +145,7 @@ def stating_lines(body: str) -> Iterator[tuple[int, str]]:
     meant as code.
     """
     document = read_body(body)
-    headings = (range(each.first, each.stop) for each in document.blocks if each.level)
+    headings = (range(each.first, each.stop) for each in document.headings)
     silent = document.fenced.union(*headings)
     for number, line in enumerate(body.split("\n")):
         if line.strip() and not (number in silent or _RULE.match(line)):

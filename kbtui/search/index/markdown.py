@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbtui.knowledge.format.document import Block as DocumentBlock, Document
+from kbtui.knowledge.format.document import Block as DocumentBlock, Document, read_body
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
@@ -156,46 +156,39 @@ def is_title(heading: str, title: str) -> bool:
 
 def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
     """Parse a text from `offset` on; without `markdown`, only blank lines separate blocks."""
-    document = Document(text, has_head=offset > 0)
-    found = Outline(text, line_starts=document.line_starts)
+    found = Outline(text, line_starts=Document(text, has_head=False).line_starts)
+    document = read_body(text[offset:])
+    above = found.line_at(offset) - 1
     marked: dict[int, DocumentBlock] = {}
     if markdown:
         found.titles += [section.title for section in document.sections[1:]]
         found.paths += [" > ".join(filter(None, each.path)) for each in document.sections[1:]]
         # An open fence may be long.
-        solid = (each for each in document.fenced_blocks if document.closing_fence(each))
-        marked = {each.first: each for each in solid}
-        marked |= {each.first: each for each in document.blocks if each.level and not each.quoted}
-    first, last = document.line_at(offset), len(document.line_starts)
-    section = 0
-    while first < last:
-        block = marked.get(first)
-        stop = block.stop if block else _paragraph_end(document, first, marked)
-        start, end = document.line_starts[first], document.line_span(stop - 1)[1]
+        alone = [each for each in document.fenced_blocks if document.closing_fence(each)]
+        alone += [each for each in document.headings if not each.quoted]
+        marked = {each.first + above: each for each in alone}
+    lines, starts = text.split("\n"), [*found.line_starts, len(text) + 1]
+    section, first = 0, above
+    while first < len(lines):
+        block, stop = marked.get(first), first
+        if block:
+            stop = block.stop + above
+        else:
+            while stop < len(lines) and stop not in marked and lines[stop].strip():
+                stop += 1
+        start, end = starts[first], starts[stop] - 1
         if block and block.level:
             section = block.section
             found.blocks.append(Block(start, end, section, heading=True))
         elif block:
             found.blocks.append(Block(start, end, section, solid=True))
         elif stop > first:
-            lines = text[start:end].split("\n")
-            is_table = len(lines) > 1 and all("|" in line for line in lines)
+            is_table = stop > first + 1 and all("|" in line for line in lines[first:stop])
             found.blocks.append(Block(start, end, section, table=is_table))
         first = max(stop, first + 1)
     for each in found.blocks:
         each.tokens = estimate(text[each.start : each.end])
     return found
-
-
-def _paragraph_end(document: Document, first: int, marked: Mapping[int, DocumentBlock]) -> int:
-    """Return the line after a run of lines that aren't blank; `first` if that is blank itself."""
-    stop = first
-    while stop < len(document.line_starts) and not (stop in marked and stop > first):
-        line = document.line(stop)
-        if not line or line.isspace():
-            break
-        stop += 1
-    return stop
 
 
 def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:

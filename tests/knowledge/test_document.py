@@ -306,6 +306,11 @@ def test_what_is_between_fences_and_which_line_closes_it(
     ]
 
 
+def test_a_fence_without_its_words_keeps_what_is_in_front_of_it() -> None:
+    found = read("> - ````py title\n>   a\n\n~~~ b\n")
+    assert [found.bare_fence(each) for each in found.fenced_blocks] == ["> - ````", "~~~"]
+
+
 def test_comments_are_found_in_and_between_paragraphs_and_not_in_code() -> None:
     text = "a %%b%% c <!-- d --> `%%e%%` %%f\n\n%%\ng\n%%\n"
     assert [text[start:end] for start, end in read(text).comments] == [

@@ -31,6 +31,7 @@ _MARKED = ("code", "comment")
 """Kinds whose first and last line may be a mere marker."""
 _CACHE_LIMIT = 32_768  # characters; longer documents aren't kept
 _FENCES = ("```", "~~~")
+_FENCE = re.compile("`+|~+")
 _FIRST_PART = 400  # characters
 _PART_END = re.compile(r"\n[ \t]*\n(?=[^ \t\n])")
 _HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n")
@@ -299,6 +300,11 @@ class Document:
         last = self.line(block.stop - 1).strip("> \t\r")
         is_closed = block.stop - block.first > 1 and last != "" and not last.strip(last[0])
         return block.stop - 1 if is_closed and last.startswith(_FENCES) else None
+
+    def bare_fence(self, block: Block) -> str:
+        """Return the line that opens a block of code, without the words behind its fence."""
+        fence = _FENCE.match(self.text, block.start)
+        return self.text[self.line_starts[block.first] : fence.end() if fence else block.start]
 
     def code_of(self, block: Block) -> str:
         """Return the code between the fences of a block, without the indentation of these."""

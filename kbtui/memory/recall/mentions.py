@@ -29,7 +29,6 @@ _ABOUT = re.compile(
 # What isn't part of a word although it may be elsewhere: C#, 5 %.
 _MARKUP = re.compile(r"(?<!\w)[#%$]+(?=\w)|(?<=\w)#(?=\w)|(?<=\w)(?:\$|%%)(?!\w)|<[^<>]*>|[|^]")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})")
 _LEAD = re.compile(
     r"[ \t>]*(?:#{1,6}[ \t]+)?"
     r"(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
@@ -101,6 +100,8 @@ def _in_lines(
     document: Document, facts: Sequence[frozenset[str]], *, is_all: bool
 ) -> Iterator[MentioningLine]:
     asked, title = "", _title_line(document)
+    # Without its first line, what stands in a block of code would no longer be code.
+    fences = {each.first: document.bare_fence(each) for each in document.fenced_blocks}
     for number, kind, _, _ in document.visible_lines():
         if kind == "property" or (number == title and not is_all):
             continue
@@ -108,7 +109,7 @@ def _in_lines(
         if is_all:
             yield MentioningLine(number + 1, plain_fact(line))
         elif spans := spans_saying(line, facts, asked):
-            yield _mention(number + 1, line, spans)
+            yield _mention(number + 1, line, spans, fences.get(number, ""))
         asked = line if _SPEAKER.match(line) and line.rstrip().endswith("?") else ""
 
 
@@ -193,8 +194,11 @@ def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
     return frontmatter.set_keys(changed, left) if left else changed
 
 
-def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> MentioningLine:
-    """Return the sentences of a line that state something, and the line without them."""
+def _mention(number: int, line: str, spans: Sequence[tuple[int, int]], bare: str) -> MentioningLine:
+    """Return the sentences of a line that state something, and the line without them.
+
+    If nothing else is on it, `bare` is left.
+    """
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
     matching, rest = [], line[start:]
@@ -204,7 +208,4 @@ def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mentio
         rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
     text = plain_fact(" ".join(reversed(matching)))
     rest_text = rest.strip()
-    # Without its first line, what stands in a block of code would no longer be code.
-    fence = _FENCE.match(line)
-    bare = fence[0] if fence else ""
     return MentioningLine(number, text, line[:start] + rest_text if normalise(rest_text) else bare)

@@ -175,7 +175,7 @@ class KnowledgeBase:
         agent.find_editor = lambda: self.memory.editor
         agent.find_names = lambda: self.names
         agent.paid = self._count_cost
-        agent.find_keeping = lambda: Keeping(self.library, self.journal, self.remembering)
+        agent.find_keeping = lambda: Keeping(self.library, self.journal, self._remembering)
         return agent
 
     def _count_cost(self, usd: float) -> None:
@@ -209,8 +209,7 @@ class KnowledgeBase:
         return Tombstones(self.workspace, self.history)
 
     @cached_property
-    def remembering(self) -> Remembering:
-        """Adding facts to MEMORY.md."""
+    def _remembering(self) -> Remembering:
         from kbtui.memory.recall.remembered import Remembering
 
         return Remembering(self.workspace, self.history, self.tombstones)
@@ -225,10 +224,10 @@ class KnowledgeBase:
 
     @cached_property
     def memory(self) -> Memory:
-        """The memory service: background work, forgetting, the inbox."""
+        """The memory service: background work, remembering, forgetting, the inbox."""
         from kbtui.memory.background.service import Memory
 
-        memory = Memory(self.services, self.due, self._utc, self._count_old)
+        memory = Memory(self.services, self.due, self._remembering, self._utc, self._count_old)
         self._opened.callback(memory.close)
         return memory
 
@@ -338,7 +337,9 @@ class KnowledgeBase:
 
     def load(self) -> None:
         """Create all services in this thread, so that the event loop never has to."""
-        _ = self.agent.toolbox.specs, self.memory, self.remembering
+        from kbtui.agent.tools.toolbox import own_tools
+
+        _ = self.agent, self.memory, own_tools()
 
     def start(self) -> None:
         """Start the background services: indexing, watching files, outside edits, memory."""

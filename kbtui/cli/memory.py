@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
     """Keep a fact in MEMORY.md, which is part of every prompt."""
     with place.opened() as kb:
-        kept = kb.remembering.remember(" ".join(text))
+        kept = kb.memory.remembering.remember(" ".join(text))
     say(f"{kb.workspace.file('memory/MEMORY.md')}:{kept.line} {kept.fact}")
     if kept.commit is None:
         note("That is known already.")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.background.service import Memory
-from kbtui.memory.recall.remembered import MEMORY, Remembering
+from kbtui.memory.recall.remembered import MEMORY
 from kbtui.memory.services import Services
 from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
 from kbtui.sessions.store import Session
@@ -96,7 +96,6 @@ class _Story:
         self._services = services
         self._history = services.history
         self._memory = memory
-        self._remembering = Remembering(services.workspace, services.history, memory.tombstones)
         self._clock = clock
         self._texts = example_entries()
 
@@ -192,7 +191,7 @@ class _Story:
         self._write(Actor.YOU, "", {path: _replaced(text, old, new)})
 
     def _remember(self, line: str) -> None:
-        self._remembering.remember(line, Origin())
+        self._memory.remembering.remember(line, Origin())
 
     def _create_session(self, title: str) -> Session:
         return self._services.sessions.create("tui", title=title)

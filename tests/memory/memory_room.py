@@ -13,6 +13,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Memory
 from kbtui.memory.consolidation.due import Due, Pending
+from kbtui.memory.recall.remembered import Remembering
 from kbtui.memory.records.archive import Archive, Tombstones
 from kbtui.memory.services import Services
 from kbtui.models.roles import ModelRegistry
@@ -124,7 +125,8 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
     )
     tombstones = Tombstones(workspace, history)
     pending = Pending(workspace, rooms.for_memory, rooms.archive, tombstones)
-    pipeline = Memory(rooms, Due(pending, settings, clock), clock)
+    remembering = Remembering(workspace, history, tombstones)
+    pipeline = Memory(rooms, Due(pending, settings, clock), remembering, clock)
     history.add_companion(pipeline.tombstones.companion)
     return Room(workspace, settings, history, library, index, sessions, pipeline, clock)
 

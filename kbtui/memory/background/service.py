@@ -37,6 +37,7 @@ from kbtui.memory.inbox.drafts import PlaceDraft as PlaceDraft, plan_diff as pla
 from kbtui.memory.inbox.inbox import Inbox as Inbox
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
 from kbtui.memory.recall.omissions import LeftOutMessage, left_out
+from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Audit as Audit, Ledger
 from kbtui.memory.services import Services
@@ -52,14 +53,15 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    `due` tells what is to be condensed, by what is in `services`; `count_old` records in the
-    archive what another program had condensed.
+    `due` tells what is to be condensed and `remembering` adds facts, both by what is in `services`;
+    `count_old` records in the archive what another program had condensed.
     """
 
     def __init__(
         self,
         services: Services,
         due: Due,
+        remembering: Remembering,
         clock: Callable[[], datetime] = _now,
         count_old: Callable[[], None] = lambda: None,
     ) -> None:
@@ -67,6 +69,7 @@ class Memory:
         workspace, history, library = services.workspace, services.history, services.library
         self.due = due
         self.count_old = count_old
+        self.remembering = remembering
         self.archive = services.archive
         self.pending = due.pending
         self.tombstones = self.pending.tombstones

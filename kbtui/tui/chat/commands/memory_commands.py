@@ -36,7 +36,7 @@ _DRY_RUN = "--dry-run"
 
 
 async def _remember(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    kept = await asyncio.to_thread(kb.remembering.remember, argument)
+    kept = await asyncio.to_thread(kb.memory.remembering.remember, argument)
     label = "known already" if kept.commit is None else "remembered"
     place = Target("memory/MEMORY.md", kept.line)
     host.tell(LinkItem(label=label, to=place, note=kept.fact))

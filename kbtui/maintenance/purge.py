@@ -295,7 +295,8 @@ class Purging:
                     batch.write(file.name, secret.without(data), 0o600)
                     batch.sync()
             if name != os.fsencode(file.name):
-                self._note_removal(file, file.read_bytes())
+                if not file.is_symlink():  # those aren't synced
+                    self._note_removal(file, file.read_bytes())
                 file.rename(_free_path(file.with_name(os.fsdecode(name))))
 
     def _rewritten_log(

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import pkgutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,11 @@ def _load_package(package: Any) -> None:
 
 
 def why_of_every_line(root: str, paths: list[str]) -> int:
-    """Write where each line of some recorded text files comes from, as JSON."""
+    """Write where each line of some recorded text files comes from, as JSON.
+
+    Of lines of one commit that came of no conversation, which all have the same answer, the first
+    one is asked for, and who wrote the others: a vault has thousands of those.
+    """
     from kbtui.errors import KbtuiError
     from kbtui.knowledge_base import KnowledgeBase
 
@@ -72,27 +77,43 @@ def why_of_every_line(root: str, paths: list[str]) -> int:
                 text = kb.workspace.place(path).read_bytes().decode()
             except (OSError, UnicodeDecodeError):
                 continue
-            lines = told[path] = []
-            for number, _ in enumerate(text.removesuffix("\n").split("\n"), 1):
-                try:
-                    lines.append(_told(kb.provenance.why(path, number)))
-                except KbtuiError as error:
-                    lines.append(f"({error})")
+            try:
+                told[path] = list(_told_of_lines(kb, path, text))
+            except KbtuiError as error:
+                told[path] = [f"({error})"]
     print(json.dumps(told, ensure_ascii=False))
     return 0
 
 
-def _told(why: Any) -> str:
-    origin = why.origin
+def _told_of_lines(kb: Any, path: str, text: str) -> Iterator[str]:
+    lines = text.removesuffix("\n").split("\n")
+    origins = zip(lines, kb.history.blame(path, text=text), strict=False)
+    asked = set()
+    for number, (line, origin) in enumerate(origins, 1):
+        tells_more = origin.origin.session is not None or origin.actor.value == "dream"
+        if tells_more or origin.commit not in asked:
+            asked.add(origin.commit)
+            why = kb.provenance.why(path, number)
+            yield _told(
+                path,
+                why.text,
+                why.origin,
+                session=why.session,
+                messages=[each.id for each in why.messages],
+                telling=sorted(why.telling),
+                archive=[each.cursor for each in why.archives],
+                note=why.note,
+            )
+        else:
+            yield _told(path, line, origin)
+
+
+def _told(path: str, text: str, origin: Any, **more: Any) -> str:
     parts = {
         "by": origin.origin.author or origin.actor.value,
         "in": origin.commit,
-        "first": f"{origin.path}:{origin.line}" if why.moved_from else None,
-        "session": why.session,
-        "messages": [each.id for each in why.messages] or None,
-        "telling": sorted(why.telling) or None,
-        "archive": [each.cursor for each in why.archives] or None,
-        "note": why.note or None,
+        "first in": f"{origin.path}:{origin.line}" if origin.path not in {"", path} else None,
+        **more,
     }
-    told = ", ".join(f"{key} {value}" for key, value in parts.items() if value is not None)
-    return f"{why.text} ({told})"
+    told = ", ".join(f"{key} {value}" for key, value in parts.items() if value)
+    return f"{text} ({told})"

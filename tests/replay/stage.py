@@ -309,7 +309,7 @@ class Machine:
         )
         status, out, err = child.wait()
         if status:
-            raise LifeError(f"why of every line of {self.name}: {err}")
+            raise LifeError(f"why of every line of {self.name} ended with {status}: {err}")
         self._keeper.look(step)
         self._keeper.why(json.loads(out))
         self._keeper.history()
@@ -326,7 +326,7 @@ class Machine:
         child.write("\n".join(queries))
         status, out, err = child.wait()
         if status:
-            raise LifeError(f"the queries on {self.name}: {err}")
+            raise LifeError(f"the queries on {self.name} ended with {status}: {err}")
         self._keeper.look(step)
         self._keeper.hits([json.loads(line) for line in out.splitlines()])
 

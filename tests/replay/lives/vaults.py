@@ -90,3 +90,20 @@ def odd_properties(stage: Stage) -> None:
     desk.kbtui("check", "--json", status=(0, 1))
     for _ in range(3):
         desk.kbtui("undo", "--json", status=range(6))
+
+
+@life
+def renames_in_a_garden(stage: Stage) -> None:
+    """A digital garden of hundreds of notes: those that most others link to are renamed and edited."""
+    desk = _in(stage, "jackyzha0-site")
+    _rename_and_take_back(
+        desk,
+        {
+            "content/posts/digital-gardening": "Tending a garden",
+            "content/thoughts/trust": "content/thoughts/On trust",
+            "content/thoughts/attention economy": "Attention",
+        },
+    )
+    desk.ask("What is a digital garden?")
+    desk.kbtui("delete", "content/thoughts/trust", "--json")
+    desk.kbtui("undo", "--json")

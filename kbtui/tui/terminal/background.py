@@ -30,7 +30,8 @@ def run_latest(
     unawaited. A `KbtuiError` that it raises is shown to the user.
     """
     job: Any = partial(_run_attached, node, partial(work, *args, **kwargs))
-    node.run_worker(job, group=group, exclusive=True)
+    # Without a description Textual writes one of all arguments, which may be whole notes.
+    node.run_worker(job, group=group, description=group, exclusive=True)
 
 
 def latest(
@@ -78,7 +79,7 @@ class SerialQueue:
         job: Any = partial(
             _run_attached, self._node, partial(self._run_in_turn, partial(work, *args))
         )
-        self._node.run_worker(job, group=self._group)
+        self._node.run_worker(job, group=self._group, description=self._group)
 
     async def _run_in_turn(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         async with self._lock:

@@ -6,7 +6,7 @@ import time
 
 from textual.app import App
 
-from kbtui.tui.terminal.background import call_after
+from kbtui.tui.terminal.background import SerialQueue, call_after, run_latest
 from tests.tui.at_rest import until
 
 
@@ -28,3 +28,22 @@ async def test_what_was_due_while_the_process_stood_still_is_done_afterwards() -
         time.sleep(0.05)  # noqa: ASYNC251 - the loop is to stand still
         await until(app, lambda: done)
     assert done == ["late"]
+
+
+async def test_starting_work_writes_no_description_of_the_notes_it_is_given() -> None:
+    class Note:
+        def __repr__(self) -> str:
+            described.append("whole")
+            return "text " * 100_000
+
+    async def work(_note: Note) -> None:
+        done.append("work")
+
+    described: list[str] = []
+    done: list[str] = []
+    app: App[None] = App()
+    async with app.run_test():
+        run_latest(app, "layout", work, Note())
+        SerialQueue(app, "keys").run(work, Note())
+        await until(app, lambda: len(done) == 2)
+    assert described == []

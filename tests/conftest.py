@@ -48,6 +48,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all tests are imported: none of what is made until then is let go
 
 _LONGEST_NAME = 30
+_GARBAGE = (50_000, 20, 50)  # thousands of apps and workspaces come and go, each once
 _ENOUGH = 4 << 30  # bytes
 _GOES_ON = "KBTUI_SEARCH__BACKGROUND"
 _KEPT = {"KBTUI_DATA", _GOES_ON}
@@ -87,10 +88,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file without slow tests where only these are run."""
-    if config.getoption("markexpr") != "slow" or not collection_path.match("test_*.py"):
+    """Import no file of which nothing is run: with slow tests alone, or without any."""
+    wanted = config.getoption("markexpr")
+    if wanted not in {"slow", "not slow"} or not collection_path.match("test_*.py"):
         return None
     is_all_slow = not {"e2e", "faults"}.isdisjoint(collection_path.parts)
+    if wanted == "not slow":
+        named = {Path(each.partition("::")[0]).resolve() for each in config.args}
+        return True if is_all_slow and collection_path not in named else None
     says_so = _NAMES_SLOW_MARK.search(collection_path.read_text("utf-8"))
     return None if is_all_slow or says_so else True
 
@@ -112,6 +117,7 @@ def pytest_collection_finish() -> None:
     """Never look again for garbage among what stays: modules, and the tests themselves."""
     gc.enable()
     gc.freeze()
+    gc.set_threshold(*_GARBAGE)
 
 
 def pytest_report_header() -> str | None:

@@ -164,6 +164,7 @@ def _parser(*, whole: bool) -> MarkdownIt:
     parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
     parser.inline.ruler.before("wikilink", "tag", _tag)
     parser.inline.ruler.before("wikilink", "mark", _highlight)
+    parser.inline.ruler.before("mark", "lone_bracket", _lone_bracket)
     if not whole:
         # HTML blocks then parse as paragraphs, whose tags are left out.
         parser.block.ruler.before(
@@ -185,6 +186,16 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
         token.content = (match[4] or " > ".join(filter(None, (target, heading)))).strip()
         token.meta = {"target": target, "heading": heading, "embed": bool(match[1])}
     state.pos = match.end()
+    return True
+
+
+def _lone_bracket(state: StateInline, silent: bool) -> bool:
+    """Take a bracket that no other closes as text: the parser would look for one at each again."""
+    if state.src[state.pos] != "[" or state.src.find("]", state.pos, state.posMax) >= 0:
+        return False
+    if not silent:
+        state.pending += "["
+    state.pos += 1
     return True
 
 

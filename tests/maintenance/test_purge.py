@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import itertools
 import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import pytest
@@ -29,11 +29,13 @@ from kbtui.maintenance.purge import Purging
 from kbtui.memory.background.service import Inbox
 from kbtui.redaction.secret import MARKER, Secret
 from kbtui.workspace.jsonl import append_line, read_lines
-from kbtui.workspace.opening import create_workspace
+from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kbtui.workspace.layout import Workspace
 
 SECRET = 'hunter "2" sk-äöü/+line'
@@ -214,41 +216,41 @@ def test_what_is_too_short_or_no_text_is_refused(text: str) -> None:
         Secret(text)
 
 
-_VICTIM = """
-import os, sys
-from pathlib import Path
-from kbtui.maintenance.purge import Purging
-from kbtui.memory.inbox.inbox import Inbox
-from kbtui.redaction.secret import Secret
-from tests.maintenance.test_purge import history_of, SECRET
-from kbtui.workspace.opening import open_workspace
-root, count = Path(sys.argv[1]), int(sys.argv[2])
-seen = 0
-def counted(name, real):
-    def act(*arguments, **options):
-        global seen
-        seen += 1
-        if seen == count:
-            os._exit(9)
-        return real(*arguments, **options)
-    setattr(os, name, act)
-workspace = open_workspace(root)
-history = history_of(workspace)
-for name in ("rename", "unlink", "link", "replace"):
-    counted(name, getattr(os, name))
-Purging(workspace, history).run(Secret(SECRET))
-print(seen)
-"""
+def _killed_at(root: Path, moment: int) -> tuple[int, int]:
+    """Purge in a child that dies at one rename or removal: how it ended, and how many it began."""
+    told, tells = os.pipe()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = _purge_until(root, moment, tells)
+        finally:
+            os._exit(status)
+    os.close(tells)
+    with os.fdopen(told) as begun:
+        count = len(begun.read())
+    _, ended = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(ended), count
 
 
-def _killed_at(root: Path, moment: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", _VICTIM, root, str(moment)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).resolve().parents[2],
-    )
+def _purge_until(root: Path, moment: int, tells: int) -> int:
+    seen = itertools.count(1)
+
+    def counted(name: str, real: Callable[..., None]) -> None:
+        def act(*arguments: Any, **options: Any) -> None:
+            os.write(tells, b".")
+            if next(seen) == moment:
+                os._exit(9)
+            real(*arguments, **options)
+
+        setattr(os, name, act)
+
+    workspace = open_workspace(root)
+    history = history_of(workspace)
+    for name in ("rename", "unlink", "link", "replace"):
+        counted(name, getattr(os, name))
+    Purging(workspace, history).run(Secret(SECRET))
+    return 0
 
 
 def test_a_purge_that_was_killed_is_run_again(tmp_path: Path) -> None:
@@ -257,12 +259,12 @@ def test_a_purge_that_was_killed_is_run_again(tmp_path: Path) -> None:
     plant(original)
     whole = tmp_path / "whole"
     shutil.copytree(original.root, whole)
-    total = int(_killed_at(whole, 0).stdout)
+    _, total = _killed_at(whole, 0)
     moments = range(1, total) if os.environ.get("KBTUI_LONG") else (total // 3, total * 3 // 4)
     for moment in moments:
         root = tmp_path / f"at{moment}"
         shutil.copytree(original.root, root)
-        assert _killed_at(root, moment).returncode == 9
+        assert _killed_at(root, moment)[0] == 9
         workspace = create_workspace(root)
         fsck(workspace)
         history = history_of(workspace)
@@ -293,12 +295,12 @@ def test_a_branch_that_a_git_has_packed_survives_a_purge_and_its_death(
     assert not (original.repository / "refs/heads/main").exists()
     whole = tmp_path / "whole"
     shutil.copytree(original.root, whole)
-    total = int(_killed_at(whole, 0).stdout)
+    _, total = _killed_at(whole, 0)
     few = {1, total // 2, total - 2} if where == "unreachable" else {total - 8}
     for moment in range(1, total) if os.environ.get("KBTUI_LONG") else sorted(few):
         root = tmp_path / f"at{moment}"
         shutil.copytree(original.root, root)
-        assert _killed_at(root, moment).returncode == 9
+        assert _killed_at(root, moment)[0] == 9
         history = history_of(create_workspace(root))
         assert history.head() is not None
         Purging(create_workspace(root), history).run(Secret(SECRET))

@@ -81,10 +81,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two workers a core, as half of a test's time is waiting; one for slow ones, which compute."""
+    """Three workers for two cores: a test waits now and then, and a worker takes long to start.
+
+    Slow tests compute: one a core.
+    """
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return cores if config.getoption("markexpr") == "slow" else 2 * cores
+    return cores if config.getoption("markexpr") == "slow" else -(-3 * cores // 2)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

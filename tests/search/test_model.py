@@ -208,6 +208,15 @@ def test_search_by_meaning_runs_without_torch(desk: Desk, models: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+def test_preparing_a_model_keeps_no_bytecode_as_it_runs_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = 'import json, sys; print(json.dumps({"ok": str(sys.dont_write_bytecode)}))'
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setattr(prepared, "command", lambda *_: [sys.executable, "-c", code])
+    assert prepared._run_child("", threading.Event()) == {"ok": "True"}
+
+
 def test_a_model_that_is_not_there_is_a_notice(desk: Desk) -> None:
     desk.write("knowledge/topics/garage.md", "The automobile.\n")
     index = desk.index(settings=SearchSettings(), embed=RoleSettings(model="BAAI/bge-m3"))

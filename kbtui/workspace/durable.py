@@ -13,7 +13,7 @@ import secrets
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -344,14 +344,16 @@ class FileBatch:
         return folder
 
     def _sync_all(self, files: Sequence[tuple[int, str]]) -> None:
-        """Sync files, given by folder and name, concurrently."""
-        if len(files) == 1:
-            _sync_files(files)
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_SYNC_THREADS)
-        parts = [files[start::_SYNC_THREADS] for start in range(_SYNC_THREADS)]
-        for each in [self._pool.submit(_sync_files, part) for part in parts if part]:
+        """Sync files, given by folder and name, concurrently; a part of them in this thread."""
+        ours, *parts = [files[start::_SYNC_THREADS] for start in range(_SYNC_THREADS)]
+        if self._pool is None and any(parts):
+            self._pool = ThreadPoolExecutor(_SYNC_THREADS - 1)
+        others = [self._pool.submit(_sync_files, part) for part in parts if self._pool and part]
+        try:
+            _sync_files(ours)
+        finally:
+            wait(others)
+        for each in others:
             each.result()
 
     @staticmethod

@@ -167,7 +167,7 @@ class Repository:
     @property
     def exists(self) -> bool:
         """Whether the repository was created and can be read."""
-        return os.path.isdir(self._folder / "objects")  # never raises
+        return os.path.isdir(f"{self._folder}/objects")  # never raises; asked very often
 
     def is_prepared(self) -> bool:
         """Return whether `prepare` has nothing to do; writes nothing and needs no lock."""

@@ -15,6 +15,18 @@ from tests.mutants.runs import End, Job, run
 from tests.mutants.sites import PACKAGES, Mutant, is_same, mutants
 
 _ROOT = Path(__file__).resolve().parents[2]
+_HOW = """\
+Asks the tests whether they notice small faults of the program.
+
+Which tests run which lines is recorded first, which takes as long as all tests, into a folder that
+both steps are told:
+
+  KBTUI_LINES=/tmp/lines python -m pytest -n auto -p tests.mutants.lines
+  python -m tests.mutants --lines /tmp/lines --out /tmp/mutants.jsonl
+
+To compare the tests of two commits, check out one after the other and give the same --base, --seed,
+--count and --lines.
+"""
 
 
 def main() -> None:
@@ -40,7 +52,11 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants",
+        description=_HOW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--seed", type=int, default=34)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--tests", type=int, default=15, help="the most that a mutant is run with")

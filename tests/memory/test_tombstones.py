@@ -51,6 +51,17 @@ def test_a_buried_fact_is_known_in_other_words_and_for_good(
     assert not again.buried("Likes tea")
 
 
+@pytest.mark.parametrize("line", ["> Ada owes Bo 40 euros.", "%% Ada owes Bo 40 euros. %%"])
+def test_what_older_versions_buried_with_the_signs_of_a_quote_or_comment_stays_buried(
+    history: History, tombstones: Tombstones, line: str
+) -> None:
+    bury(history, tombstones, [line])  # today a fact is what stands between them
+    assert tombstones.buried("Ada owes Bo 40 euros.")
+    with history.change(Actor.YOU, "state it again") as change:
+        tombstones.lift(change, ["Ada owes Bo 40 euros."])
+    assert not tombstones.buried("Ada owes Bo 40 euros.")
+
+
 def test_the_file_holds_keyed_hashes_and_sources_and_no_text(
     workspace: Workspace, history: History, tombstones: Tombstones
 ) -> None:

@@ -11,11 +11,12 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ _REMEMBERED = re.compile(
 )
 _CLOCK = re.compile(r"\A\d\d:\d\d[ \t]+(?=\S)")
 _GENERATED = "INDEX.md"
+_OLDER_FORMS = ("> {}", "%% {} %%")
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 _ANSWERS = re.compile(r"\A\W*\w+,\s")
 
@@ -120,7 +122,9 @@ class Tombstones:
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
         """Lift tombstones, because the user stated these facts again or undid an undo."""
-        return self._append(change, self._digests(facts), lifted=True)
+        there, facts = self._by_digest(), list(facts)
+        older = [each for fact in facts for each in self._older_digests(fact) if each in there]
+        return self._append(change, [*self._digests(facts), *older], lifted=True)
 
     def buried(
         self, fact: str, *, said: Iterable[tuple[datetime, str]] = (), asked: bool = False
@@ -131,10 +135,12 @@ class Tombstones:
         written by a writer that was `asked` to since then: nobody repeats all the words of a
         request.
         """
-        stones = self._by_digest()
-        stone = stones.get(self._digest(fact)) if stones else None
-        if stone is None or stone.lifted:
+        there = self._by_digest()
+        digests = (self._digest(fact), *self._older_digests(fact)) if there else ()
+        stones = [there[each] for each in digests if each in there and not there[each].lifted]
+        if not stones:
             return False
+        stone = max(stones, key=attrgetter("time"))
         since = [(when, text) for when, text in said if when > stone.time]
         return not ((asked and stone.undone and since) or is_stated(fact, since))
 
@@ -291,6 +297,11 @@ class Tombstones:
 
     def _digests(self, facts: Iterable[str]) -> list[str]:
         return [self._digest(fact) for fact in facts if normalise(fact)]
+
+    def _older_digests(self, fact: str) -> Iterator[str]:
+        """Yield the hashes under which 0.3.0 and older buried a line of a quote or a comment."""
+        for form in _OLDER_FORMS:
+            yield self._digest(form.format(fact))
 
     def _digest(self, fact: str) -> str:
         return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()

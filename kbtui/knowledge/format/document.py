@@ -32,7 +32,7 @@ _MARKED = ("code", "comment")
 _CACHE_LIMIT = 32_768  # characters; longer documents aren't kept
 _FENCES = ("```", "~~~")
 _FENCE = re.compile("`+|~+")
-_FIRST_PART = 400  # characters
+_FIRST_PART = 200  # characters
 _PART_END = re.compile(r"\n[ \t]*\n(?=[^ \t\n])")
 _HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _HEAD_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)

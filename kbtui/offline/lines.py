@@ -183,7 +183,8 @@ def _blocks(text: str) -> Iterator[_Block]:
             continue
         lead = _ITEM_PREFIX.match(text, block.start, block.end)
         start = lead.end() if lead and not block.level else block.start
-        start += len(text[start : block.end]) - len(text[start : block.end].lstrip())
+        line = text[start : block.end].partition("\n")[0]
+        start += len(line) - len(line.lstrip()) if line.strip() else 0
         before_list = below is not None and below.kind in _ITEMS and below.depth > block.depth
         kind: Literal["heading", "item", "paragraph"] = "paragraph"
         if block.level or block.kind in _ITEMS:

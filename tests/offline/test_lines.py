@@ -170,3 +170,10 @@ def test_a_timed_item_has_what_is_indented_below_it_and_no_more() -> None:
         "Three.",
         "Four.",
     ]
+
+
+def test_a_callout_without_a_title_is_quoted_without_its_marker() -> None:
+    assert [line.text for line in lines_of("> [!warning]\n> Said. Also said.\n")] == [
+        "Said.",
+        "Also said.",
+    ]

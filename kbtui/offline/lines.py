@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from kbtui.knowledge.format.document import Document
+from kbtui.knowledge.format.document import Block as DocumentBlock, Document
 from kbtui.offline.language import language_of, tokens
 from kbtui.text import clean_line
 
@@ -162,36 +161,43 @@ class _Block(NamedTuple):
 def _blocks(text: str) -> Iterator[_Block]:
     """Yield the blocks of a text that contain sentences; a timed item is a single block."""
     document = Document(text, has_head=False, is_excerpt=True)
-    starts = document.line_starts
-    blocks = [
-        each
-        for each in document.blocks
-        if each.kind not in _NOT_QUOTED or text.startswith("$$", each.start)
-    ]
-    timed: _Block | None = None
-    for block, below in zip_longest(blocks, blocks[1:]):
-        begin = starts[block.first]
-        if timed:
-            if block.depth and text[begin] in " \t":
-                timed = timed._replace(end=block.end)  # it belongs to the same item
-                continue
-            yield timed
-            timed = None
-        clock = _TIMED.match(text, begin) if block.kind in _ITEMS else None
+    blocks, starts = document.blocks, document.line_starts
+    number = 0
+    while number < len(blocks):
+        block, number = blocks[number], number + 1
+        clock = _TIMED.match(text, starts[block.first]) if block.depth else None
         if clock:
-            timed = _Block("item", clock.end(), block.end, block.first, before_list=False)
-            continue
-        lead = _ITEM_PREFIX.match(text, block.start, block.end)
-        start = lead.end() if lead and not block.level else block.start
-        line = text[start : block.end].partition("\n")[0]
-        start += len(line) - len(line.lstrip()) if line.strip() else 0
-        before_list = below is not None and below.kind in _ITEMS and below.depth > block.depth
-        kind: Literal["heading", "item", "paragraph"] = "paragraph"
-        if block.level or block.kind in _ITEMS:
-            kind = "heading" if block.level else "item"
-        yield _Block(kind, start, block.end, block.first, before_list)
-    if timed:
-        yield timed
+            while number < len(blocks) and _is_in_item(document, blocks[number]):
+                number += 1
+            stop = blocks[number].first if number < len(blocks) else len(starts)
+            end = _item_end(document, blocks[number - 1].stop, stop)
+            yield _Block("item", clock.end(), end, block.first, before_list=False)
+        elif block.kind not in _NOT_QUOTED or text.startswith("$$", block.start):
+            yield _quotable(text, block, blocks[number] if number < len(blocks) else None)
+
+
+def _is_in_item(document: Document, block: DocumentBlock) -> bool:
+    """Return whether a block below an unindented item is in it."""
+    return block.depth > 0 and document.line(block.first)[0] in " \t"
+
+
+def _item_end(document: Document, line: int, stop: int) -> int:
+    """Return where an item ends of which the blocks end above a line: rules are none."""
+    indented = (n for n in range(line, stop) if re.match(r"[ \t]+\S", document.line(n)))
+    return document.line_span(max(indented, default=line - 1))[1]
+
+
+def _quotable(text: str, block: DocumentBlock, below: DocumentBlock | None) -> _Block:
+    """Return a block without its markers."""
+    lead = _ITEM_PREFIX.match(text, block.start, block.end)
+    start = lead.end() if lead and not block.level else block.start
+    line = text[start : block.end].partition("\n")[0]
+    start += len(line) - len(line.lstrip()) if line.strip() else 0
+    before_list = below is not None and below.kind in _ITEMS and below.depth > block.depth
+    kind: Literal["heading", "item", "paragraph"] = "paragraph"
+    if block.level or block.kind in _ITEMS:
+        kind = "heading" if block.level else "item"
+    return _Block(kind, start, block.end, block.first, before_list)
 
 
 def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

@@ -177,3 +177,12 @@ def test_a_callout_without_a_title_is_quoted_without_its_marker() -> None:
         "Said.",
         "Also said.",
     ]
+
+
+def test_a_timed_item_is_one_whatever_its_lines_look_like() -> None:
+    text = "- 09:14 a\n  ===\n\n  ```\n  code\n  ```\n\n  ***\n\n- 09:20 b\n  ```\n  code\n\n c\n"
+    assert [line.text for line in lines_of(text)] == [
+        "a === ``` code ``` ***",
+        "b ``` code",
+        "c",
+    ]

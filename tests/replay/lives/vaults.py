@@ -101,7 +101,7 @@ def renames_in_a_garden(stage: Stage) -> None:
         {
             "content/posts/digital-gardening": "Tending a garden",
             "content/thoughts/trust": "content/thoughts/On trust",
-            "content/thoughts/attention economy": "Attention",
+            "content/thoughts/attention economy": "Economy of attention",
         },
     )
     desk.ask("What is a digital garden?")

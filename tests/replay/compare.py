@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
 
 from tests.replay.recording import Recording, Step
 
+_Place = tuple[str, str]
+_Keys = tuple[str | None, str | None]
 KINDS = ("life", "file", "log", "why", "hits", "tool", "answer")
 
 
@@ -54,28 +55,55 @@ def _files(life: str, old: Recording, new: Recording) -> Iterator[Difference]:
 
     A line that differs is told of once, by the first step: it differs in all steps that follow.
     """
-    told: dict[tuple[str, str], set[str]] = {}
-    now: dict[tuple[str, str], tuple[str | None, str | None]] = {}
-    for before, after in zip_longest(old.steps, new.steps):
+    told: dict[_Place, set[str]] = {}
+    for when, place, keys in [*_after_steps(old, new), *_in_commits(old, new)]:
+        known = told.setdefault(place, set())
+        lines = _changed(*_texts(old, new, *keys))
+        if fresh := tuple(line for line in lines if line not in known):
+            known.update(fresh)
+            yield Difference(life, "file", ": ".join(place), fresh, when)
+
+
+def _after_steps(old: Recording, new: Recording) -> Iterator[tuple[str, _Place, _Keys]]:
+    """The contents of both sides that a step changed; after one that only one does, the next's."""
+    now: dict[_Place, _Keys] = {}
+    changed: set[_Place] = set()
+    when = ""
+    for before, after in _pairs(old.steps, new.steps):
         step = before or after
-        changed = _of(before) | _of(after)
-        for path in sorted(changed):
+        when = f"step {step.name}"
+        for path in _of(before) | _of(after):
             place = (step.machine, path)
             was, is_ = now.get(place, (None, None))
             now[place] = (_of(before).get(path, was), _of(after).get(path, is_))
-            if fresh := _fresh(told, place, _texts(old, new, *now[place])):
-                yield Difference(life, "file", ": ".join(place), fresh, f"step {step.name}")
+            changed.add(place)
+        if before is not None and after is not None:
+            yield from ((when, place, now[place]) for place in sorted(changed))
+            changed.clear()
+    yield from ((when, place, now[place]) for place in sorted(changed))
+
+
+def _in_commits(old: Recording, new: Recording) -> Iterator[tuple[str, _Place, _Keys]]:
+    """The contents of both sides in the commits that both have; of others the log tells."""
     for machine, commits in old.log.items():
         others = {each.name: each for each in new.log.get(machine, ())}
         for commit in commits:
-            other = others.get(commit.name)
-            if other is None:
-                continue  # the log tells of it
-            for path in sorted(commit.files.keys() & other.files.keys()):
-                texts = _texts(old, new, commit.files[path], other.files[path])
-                if fresh := _fresh(told, (machine, path), texts):
-                    place = f"{machine}: {path}"
-                    yield Difference(life, "file", place, fresh, f"commit {commit.name}")
+            there = others[commit.name].files if commit.name in others else {}
+            for path in sorted(commit.files.keys() & there.keys()):
+                yield f"commit {commit.name}", (machine, path), (commit.files[path], there[path])
+
+
+def _pairs(
+    old: list[Step], new: list[Step]
+) -> Iterator[tuple[Step, Step] | tuple[Step, None] | tuple[None, Step]]:
+    """Pair the steps of both: a life may go by what the program answers, so there may be more."""
+    titles = ([(each.machine, each.title) for each in steps] for steps in (old, new))
+    for kind, a, b, c, d in SequenceMatcher(None, *titles, autojunk=False).get_opcodes():
+        if kind == "equal" or b - a == d - c:
+            yield from zip(old[a:b], new[c:d], strict=True)
+        else:
+            yield from ((each, None) for each in old[a:b])
+            yield from ((None, each) for each in new[c:d])
 
 
 def _of(step: Step | None) -> dict[str, str | None]:
@@ -98,17 +126,6 @@ def _lines_of(recording: Recording, key: str | None) -> list[str]:
     lines = text.split("\n")
     # A file that ends without a line's end differs from one that has it.
     return lines[:-1] if lines[-1] == "" else [*lines[:-1], f"{lines[-1]}(no end of line)"]
-
-
-def _fresh(
-    told: dict[tuple[str, str], set[str]],
-    place: tuple[str, str],
-    texts: tuple[list[str], list[str]],
-) -> tuple[str, ...]:
-    known = told.setdefault(place, set())
-    lines = tuple(line for line in _changed(*texts) if line not in known)
-    known.update(lines)
-    return lines
 
 
 def _logs(life: str, old: Recording, new: Recording) -> Iterator[Difference]:
@@ -147,11 +164,9 @@ def _hits(life: str, old: Recording, new: Recording, *, ordered: bool) -> Iterat
 
 
 def _answers(life: str, old: Recording, new: Recording) -> Iterator[Difference]:
-    for before, after in zip_longest(old.steps, new.steps):
+    for before, after in _pairs(old.steps, new.steps):
         step = before or after
-        sides = [
-            each or Step(0, "", step.time, "(nothing is done any more)") for each in (before, after)
-        ]
+        sides = [each or Step(0, "", step.time, "(isn't done)") for each in (before, after)]
         place = f"{step.machine}: {step.title}"
         when = f"step {step.number}"
         tools = (_lines(each.tools) for each in sides)

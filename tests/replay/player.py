@@ -68,13 +68,15 @@ def _play(life: str, folder: str, data: str | None, model: str, record: str) -> 
     code = os.environ["PYTHONPATH"].split(os.pathsep)
     stage = Stage(Path(folder), code, Path(data) if data else None, Path(model))
     try:
-        LIVES[life].play(stage)
-        stage.end()
+        stage.play(LIVES[life].play)
     except MissingDataError as missing:
         stage.recording.missing = str(missing)
     except Exception as error:  # noqa: BLE001  # a life that ends early is compared as well
-        traceback.print_exc()
-        stage.recording.failed = f"{type(error).__name__}: {error}"
+        lines = [
+            each for each in traceback.extract_tb(error.__traceback__) if "lives" in each.filename
+        ]
+        where = f" ({Path(lines[-1].filename).name}:{lines[-1].lineno})" if lines else ""
+        stage.recording.failed = f"{type(error).__name__}: {error}{where}"
     stage.recording.save(Path(record))
 
 

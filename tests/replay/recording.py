@@ -23,6 +23,7 @@ _HISTORY = ".kbtui/history.git"
 _BESIDE = ("out", ".config")
 """What of a home is compared besides the workspace."""
 _DERIVED = re.compile(r"(.*/)?\.kbtui/(lock|.*\.lock|.*\.tmp)")
+_IN_PLACE = "2"
 _GONE = re.compile("^[0-9a-f]{40}$", re.MULTILINE)
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _MEASURES = {"took_ms", "score", "relevance", "explain"}
@@ -176,10 +177,20 @@ class Keeper:
         }
         author = commit.author.decode("utf-8", "replace")
         message = commit.message.decode("utf-8", "replace").strip()
+        files = {self._file_of(path): key for path, key in files.items()}
         name = self._names[commit.id.decode()]
         changed = [f"  {path}{' is gone' if key is None else ''}" for path, key in files.items()]
         text = self.plain("\n".join([f"{name} {author}", message, *changed]))
         return Logged(name, text, files)
+
+    def _file_of(self, path: str) -> str:
+        """Return the file of a path in the history; a vault in place has its own at the top."""
+        format_ = self._notes / ".kbtui" / "format"
+        if not format_.is_file() or format_.read_text("utf-8").strip() != _IN_PLACE:
+            return path
+        inner = path.removeprefix("knowledge/")
+        is_generated = path.endswith("/INDEX.md")
+        return inner if inner != path and not is_generated else f".kbtui/{path}"
 
     def recorded_paths(self) -> list[str]:
         """Return the paths of the newest commit."""

@@ -10,8 +10,9 @@ A life is a function that gets a `Stage`::
         stage.pass_(days=1)
         desk.ask("who owns billing?", replies=[Reply("Alice [1].")])
 
-Each word of it is a step, which takes place at a time of its own. A life may go by what the program
-answers, and fails where a command does what the life doesn't expect.
+Each word of it is a step. Its time follows from the line of the life that it stands in, so that one
+step more or less in a loop over what the program answers changes no later one. A life fails where a
+command does what the life doesn't expect.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from tests.replay import asked
@@ -34,7 +37,6 @@ from tests.scripted_server import Reply, Request
 
 Replies = Sequence[Reply | Callable[[Request], Reply]]
 BEGIN = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
-_STEP = timedelta(minutes=1)
 _LIMIT = 10
 """How many hits of a query are compared."""
 
@@ -74,6 +76,8 @@ class Stage:
         self.folder = folder
         self.code = code
         self.now = BEGIN
+        self._passed = timedelta()
+        self._script: CodeType | None = None
         self.recording = Recording()
         self._data = data
         self._model = model
@@ -96,9 +100,22 @@ class Stage:
         self._machines[name] = made
         return made
 
+    def play(self, life: Callable[[Stage], None]) -> None:
+        """Play a life, and ask in the end what every machine knows.
+
+        Raises:
+            LifeError: A command ended otherwise than the life expects.
+            MissingDataError: It needs measuring data that isn't there.
+        """
+        self._script = life.__code__
+        life(self)
+        for machine in self._machines.values():
+            machine.look_back()
+        self._check_times()
+
     def pass_(self, **time: float) -> None:
         """Let time pass: ``days=1``, ``hours=2``."""
-        self.now += timedelta(**time)
+        self._passed += timedelta(**time)
 
     def data(self, *parts: str) -> Path:
         """Return a file or folder of the measuring data."""
@@ -114,18 +131,24 @@ class Stage:
         return folder
 
     def begin_step(self, machine: Machine, title: str) -> Step:
-        """Begin the next step, a minute later."""
-        self.now += _STEP
+        """Begin the next step, a minute later for each line of the life."""
+        planned = BEGIN + self._passed + timedelta(minutes=self._line())
+        self.now = max(self.now + timedelta(seconds=1), planned)
         return self.recording.begin(machine.name, self.now, title)
 
-    def end(self) -> None:
-        """Ask every machine what it knows in the end.
+    def _line(self) -> int:
+        """Return the line of the life that is being played, or the one after its last."""
+        frame = sys._getframe()
+        while (caller := frame.f_back) is not None and caller.f_code is not self._script:
+            frame = caller
+        if self._script is None:
+            return 0
+        lines = [line for _, _, line in self._script.co_lines() if line is not None]
+        at = max(lines) + 1 if caller is None else caller.f_lineno
+        return at - self._script.co_firstlineno
 
-        Raises:
-            LifeError: Today's date stands in what is left, though the clock was stopped in March.
-        """
-        for machine in self._machines.values():
-            machine.look_back()
+    def _check_times(self) -> None:
+        """Refuse today's date in what is left: the clock was stopped in March."""
         today = datetime.now(UTC).date().isoformat()
         steps = ((step.name, step.answer) for step in self.recording.steps)
         for name, text in (*steps, *self.recording.contents.items()):
@@ -275,7 +298,7 @@ class Machine:
             folder=self.home,
             moment=step.time.timestamp(),
             machine=self.name,
-            seed=f"{self.name} {step.number}",
+            seed=f"{self.name} {step.time}",
             talks=talks,
         )
 
@@ -305,7 +328,7 @@ class Machine:
             self.env,
             moment=step.time.timestamp(),
             machine=self.name,
-            seed=f"{self.name} {step.number}",
+            seed=f"{self.name} {step.time}",
         )
         status, out, err = child.wait()
         if status:

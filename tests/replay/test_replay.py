@@ -35,14 +35,17 @@ def small_life(folder: str) -> None:
     """Play a few steps; in a process of its own, as `test_replay.small_life` of this module."""
     asked.load(ROOT, models=False)
     stage = Stage(Path(folder, "stage"), [str(ROOT)], None, Path(folder))
+    stage.play(_small_life)
+    stage.recording.save(Path(folder, "life.json"))
+
+
+def _small_life(stage: Stage) -> None:
     desk = stage.machine("desk")
     desk.kbtui("init", desk.notes)
     desk.write(NOTE, "# Kites\n\nThey fly.\n\nThey fall.\n")
     desk.ask("Kites need wind")
     with desk.mcp() as client:
         client.call("read_entry", entry="kites")
-    stage.end()
-    stage.recording.save(Path(folder, "life.json"))
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +150,20 @@ def test_a_line_that_differs_is_told_of_once_and_another_one_later_as_well(life:
     assert first.lines == ("-They fly.", "+They fly!")
     assert second.lines == ("-They fall.", "+They sink.")
     assert second.when.startswith(f"step {later.number} ")
+
+
+def test_a_step_more_is_told_of_and_those_that_follow_are_still_compared_with_theirs(
+    life: Recording,
+) -> None:
+    planted = copy.deepcopy(life)
+    at = next(n for n, each in enumerate(life.steps) if NOTE in each.files)
+    more = copy.deepcopy(planted.steps[at])
+    more.title, more.files = "kbtui list", {NOTE: "other"}
+    planted.contents["other"] = "# Kites\n\nThey fly!\n\nThey fall.\n"
+    planted.steps.insert(at + 1, more)
+    step, file = sorted(compare("small", life, planted, ordered=True), key=lambda each: each.kind)
+    assert (step.kind, step.place) == ("answer", "desk: kbtui list")
+    assert (file.kind, file.lines) == ("file", ("-They fly.", "+They fly!"))
 
 
 def test_clock_ids_and_machine_are_fixed(life: Recording) -> None:

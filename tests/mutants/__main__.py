@@ -15,6 +15,7 @@ from tests.mutants.runs import End, Job, run
 from tests.mutants.sites import PACKAGES, Mutant, is_same, mutants
 
 _ROOT = Path(__file__).resolve().parents[2]
+_DEAD = (End.KILLED, End.TIMED_OUT)
 _HOW = """\
 Asks the tests whether they notice small faults of the program.
 
@@ -25,7 +26,7 @@ both steps are told:
   python -m tests.mutants --lines /tmp/lines --out /tmp/mutants.jsonl
 
 To compare the tests of two commits, check out one after the other and give the same --base, --seed,
---count and --lines.
+--count and --lines, and --again with what the first one wrote.
 """
 
 
@@ -35,18 +36,23 @@ def main() -> None:
     sources = _sources(options.base)
     lines = Lines(options.lines)
     jobs, changed = [], 0
+    killers = _killers(options.again) if options.again else None
     for mutant in _chosen(sources, lines, options.seed, options.count):
         now = _ROOT / mutant.file
         if not now.exists() or not is_same(mutant, sources[mutant.file], now.read_text("utf-8")):
             changed += 1
             continue
         tests = lines.tests(mutant.file, mutant.line)[: options.tests]
+        if killers is not None:
+            if str(mutant) not in killers:
+                continue
+            tests = [killers[str(mutant)]] if killers[str(mutant)] else tests
         jobs.append(Job(mutant, tests, sum(lines.seconds[test] for test in tests)))
     run(jobs)
     _discount(jobs, lines)
     _report(jobs, options.out)
     ends = Counter(job.end for job in jobs)
-    killed = ends[End.KILLED] + ends[End.TIMED_OUT]
+    killed = sum(ends[end] for end in _DEAD)
     others = f"{changed} in functions that have changed since {options.base}"
     sys.stdout.write(f"{killed} of {len(jobs)} killed; {others}; {dict(ends)}\n")
 
@@ -67,7 +73,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, required=True, help="a file for the ends, as JSON lines"
     )
+    parser.add_argument(
+        "--again", type=Path, help="ask only for what is killed in an earlier --out, by that test"
+    )
     return parser.parse_args()
+
+
+def _killers(earlier: Path) -> dict[str, str]:
+    """Return the test that killed each mutant; none where it took too long."""
+    rows = [json.loads(line) for line in earlier.read_text("utf-8").splitlines()]
+    return {row["mutant"]: row["killer"] for row in rows if row["end"] in _DEAD}
 
 
 def _sources(commit: str) -> dict[str, str]:

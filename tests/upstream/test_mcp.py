@@ -6,9 +6,7 @@ import asyncio
 import io
 import json
 import logging
-import os
 import signal
-import threading
 from typing import Any
 
 import anyio
@@ -45,35 +43,6 @@ async def _answers(*lines: str) -> list[dict[str, Any]]:
 
 async def test_what_is_no_message_is_dropped_without_a_word() -> None:
     assert await _answers("no JSON", '{"id": 3}') == [], _STDIO
-
-
-async def test_a_request_in_progress_is_given_up_at_the_end_of_the_input() -> None:
-    params = {"name": "slow", "arguments": {}}
-    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-    assert not [each for each in await _answers(json.dumps(asked)) if "result" in each], _STDIO
-
-
-async def test_who_waits_for_a_line_cannot_be_cancelled() -> None:
-    source, sink = os.pipe()
-    ended = threading.Event()
-
-    def end() -> None:
-        ended.set()
-        os.close(sink)
-
-    timer = threading.Timer(0.2, end)
-    with os.fdopen(source) as heard:
-        with anyio.move_on_after(0.01):
-            async with stdio_server(anyio.wrap_file(heard), anyio.wrap_file(io.StringIO())) as (
-                incoming,
-                outgoing,
-            ):
-                timer.start()
-                async with incoming, outgoing:
-                    await anyio.sleep_forever()
-        was_freed = ended.is_set()
-        timer.join()
-    assert was_freed, _STDIO
 
 
 async def test_a_client_that_leaves_is_logged_as_an_error() -> None:

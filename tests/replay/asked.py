@@ -39,9 +39,12 @@ class _ForGood:
 def load(code: Path, *, models: bool = True) -> None:
     """Import everything but the app, and what `models` need, once for all commands to come.
 
-    The build then waits as long as its own tests do for what a busy machine may be slow with.
+    The build then waits as long as its own tests do for what a busy machine may be slow with. A
+    server doesn't index beside its answers: each search brings the index up to date by itself, as
+    it does in a command, so that it finds the same every time.
     """
     import kbtui
+    from kbtui.search.search_index import SearchIndex
 
     _load_package(kbtui)
     if models:
@@ -51,6 +54,7 @@ def load(code: Path, *, models: bool = True) -> None:
     patience = importlib.util.module_from_spec(found)
     found.loader.exec_module(patience)
     patience.be_patient(_ForGood())
+    SearchIndex.start = lambda *_, **__: None
 
 
 def _load_package(package: Any) -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -229,4 +230,6 @@ def _shown(difference: Difference, *, width: int | None, most: int | None) -> st
 
 
 if __name__ == "__main__":
+    # Whoever ends it leaves no scratch folder behind.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     sys.exit(main())

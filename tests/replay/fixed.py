@@ -26,6 +26,8 @@ from typing import Any
 PATIENCE = 300.0
 """Seconds that everything is waited for which the program gives up after a while, on a busy machine."""
 
+_KEY_BYTES = 32
+
 
 def hold_still(moment: float, machine: str, seed: str) -> None:
     """Fix time, ids and names for the rest of this process.
@@ -36,7 +38,7 @@ def hold_still(moment: float, machine: str, seed: str) -> None:
         seed: What made-up ids follow from.
     """
     _stop_the_clock(moment)
-    _number_ids(seed)
+    _number_ids(machine, seed)
     for module, name in ((platform, "node"), (socket, "gethostname"), (socket, "getfqdn")):
         setattr(module, name, lambda *_: machine)
     _wait_longer()
@@ -66,10 +68,11 @@ def _stop_the_clock(moment: float) -> None:
     time.time_ns = lambda: int(moment * 1_000_000_000)
 
 
-def _number_ids(seed: str) -> None:
+def _number_ids(machine: str, seed: str) -> None:
     """Let ids of one length follow from the seed and how many of them there were before.
 
-    So one more draft of a file changes no session's id.
+    So one more draft of a file changes no session's id. Long ones are a machine's keys, of which it
+    has one, whenever that is made.
     """
     counts: Counter[int] = Counter()
     lock = threading.Lock()
@@ -79,8 +82,9 @@ def _number_ids(seed: str) -> None:
         with lock:
             counts[size] += 1
             number = counts[size]
+        source = machine if size >= _KEY_BYTES else seed
         parts = (
-            hashlib.sha256(f"{seed} {size} {number} {part}".encode()).digest()
+            hashlib.sha256(f"{source} {size} {number} {part}".encode()).digest()
             for part in itertools.count()
         )
         return b"".join(itertools.islice(parts, size // 32 + 1))[:size]
@@ -90,8 +94,8 @@ def _number_ids(seed: str) -> None:
     secrets.token_urlsafe = lambda size=None: made_up(size).hex()
     secrets.randbelow = lambda below: int.from_bytes(made_up(16)) % below
     secrets.choice = lambda of: of[int.from_bytes(made_up(16)) % len(of)]
-    uuid.uuid4 = lambda: uuid.UUID(bytes=made_up(17)[:16], version=4)
-    uuid.uuid1 = lambda *_: uuid.UUID(bytes=made_up(17)[:16], version=1)
+    uuid.uuid4 = lambda: uuid.UUID(bytes=made_up(16), version=4)
+    uuid.uuid1 = lambda *_: uuid.UUID(bytes=made_up(16), version=1)
     random.seed(seed)
 
 

@@ -30,6 +30,7 @@ _MEASURES = {"took_ms", "score", "relevance", "explain"}
 _VARYING = re.compile(
     r"""("(?:took_ms|score|relevance)":\ *)-?[0-9.e-]+
     |(127\.0\.0\.1:)\d+
+    |(\.cache/kbtui/)[^"\s]+
     |[\d,]+\ MiB\ free""",
     re.VERBOSE,
 )
@@ -205,7 +206,7 @@ class Keeper:
         follow a difference.
         """
         text = text.replace(self._stage, "/stage")
-        text = _VARYING.sub(lambda found: f"{found[1] or found[2] or ''}_", text)
+        text = _VARYING.sub(lambda found: f"{found[1] or found[2] or found[3] or ''}_", text)
         text = _HEX.sub(lambda found: self._named(found[0]), text)
         return _GONE.sub("<of no reference>", text)
 

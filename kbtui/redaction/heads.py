@@ -16,6 +16,7 @@ _PARSER = import_module("re._parser")
 _MAX_LENGTH = 5
 _GOOD_LENGTH = 3
 _MAX_TEXTS = 500
+_LONGEST_BEGINNING = 4
 _MAX_CLASS = 6  # size of a character class that is expanded
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _NO_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
@@ -142,10 +143,15 @@ class TextMatcher:
 
 
 def trie_of(texts: Iterable[str]) -> tuple[dict[str, list[str]], str]:
-    """Return literals by the shortest of them that they begin with, and a pattern of those."""
+    """Return literals by a beginning, none of which begins with another, and a pattern of those.
+
+    A pattern of whole literals finds fewer places to look at, and takes longer to compile than a
+    short text to search.
+    """
     by_least: dict[str, list[str]] = {}
     for text in sorted(set(texts)):
-        least = next((text[:n] for n in range(1, len(text)) if text[:n] in by_least), text)
+        head = text[:_LONGEST_BEGINNING]
+        least = next((head[:n] for n in range(1, len(head)) if head[:n] in by_least), head)
         by_least.setdefault(least, []).append(text)
     return by_least, _trie_pattern(list(by_least))
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
+# The first model of pydantic's would look for plugins in the metadata of all installed packages.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 LOCAL_SERVERS = tuple(f"http://127.0.0.1:{port}/v1" for port in (8080, 1234, 8000))

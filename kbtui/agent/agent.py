@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from kbtui.agent.context import AssembledPrompt, Part as Part, assemble, session_room
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
 from kbtui.agent.keeping import Keeping as Keeping, Kept
+from kbtui.agent.prompt import AssembledPrompt, Part as Part
 from kbtui.agent.recall import Recall
 from kbtui.agent.refit import RefittedModel
 from kbtui.agent.sources import Sources
@@ -22,7 +22,6 @@ from kbtui.history.change import Commit, Origin
 from kbtui.memory.records.journal import JournalLine, local
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, OfflineModel
-from kbtui.models.roles import LiteLLMModel
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.views.view import Audience
 
@@ -89,10 +88,14 @@ class Agent:
 
     def session_room(self) -> int:
         """Return the tokens for a session in the chat model's prompt; see `session_room`."""
+        from kbtui.agent.context import session_room
+
         return session_room(self.services)
 
     def prompt_parts(self, session: Session | None, text: str) -> tuple[Part, ...]:
         """Return the parts of the prompt that the chat model would get; reads files."""
+        from kbtui.agent.context import assemble
+
         return assemble(self.services, session, text).parts
 
     def stop(self, session_id: str) -> bool:
@@ -158,6 +161,9 @@ class Agent:
                 text=text,
                 keeping=keeping,
             )
+        from kbtui.agent.context import assemble
+        from kbtui.models.litellm_model import LiteLLMModel
+
         if services.settings.context.index_tokens:
             recall.begin(context, text)
         if isinstance(model, LiteLLMModel):

@@ -19,6 +19,7 @@ from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.conversation_summary import condensed_of, earlier_text
 from kbtui.agent.deduplicate import Known
 from kbtui.agent.notes import NotesFile, cut_note, daily_notes, noted_days, notes_text, written_at
+from kbtui.agent.prompt import AssembledPrompt as AssembledPrompt, Part as Part
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError
@@ -66,30 +67,6 @@ _CLOCK_TOKENS = 40
 _MEMORY = "memory/MEMORY.md"
 _BUDGET_STEP = 50  # tokens; budgets that vary slightly would invalidate the prompt cache
 _CLOCK_MINUTES = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a prompt, for ``/context``."""
-
-    name: str
-    tokens: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AssembledPrompt:
-    """A whole prompt. `taint` lists its sources that only models on this machine may see."""
-
-    messages: tuple[Message, ...]
-    parts: tuple[Part, ...]
-    attachments: tuple[Attachment, ...] = ()
-    taint: tuple[str, ...] = ()
-
-    @property
-    def tokens(self) -> int:
-        """The estimated length in tokens, without the tools' descriptions."""
-        return prompt_tokens(self.messages)
 
 
 def assemble(

@@ -20,7 +20,7 @@ from kbtui.models.port import (
 )
 
 if TYPE_CHECKING:
-    from kbtui.agent.context import AssembledPrompt
+    from kbtui.agent.prompt import AssembledPrompt
     from kbtui.models.port import ToolSpec
 
 _MIN_WINDOW = 1_024

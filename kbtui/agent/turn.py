@@ -54,7 +54,7 @@ from kbtui.sessions import MARKS, TAINT
 from kbtui.sessions.store import Session, SessionMessage
 
 if TYPE_CHECKING:
-    from kbtui.agent.context import AssembledPrompt
+    from kbtui.agent.prompt import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
 
 log = logging.getLogger(__name__)

@@ -7,18 +7,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
 from kbtui.errors import UsageError
-from kbtui.models.litellm_model import (
-    LiteLLMModel as LiteLLMModel,
-    ModelOptions,
-    price_of as price_of,
-    warm_up,
-)
-from kbtui.models.model_errors import Endpoint as Endpoint, explain as explain, no_key
 from kbtui.models.port import ChatModel, Message, OfflineModel
 from kbtui.models.providers import (
     KeyStore,
@@ -30,15 +23,11 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.models.servers import (
-    FoundModel as FoundModel,
-    Server,
-    discover_models,
-    models_of_environment,
-    ollama_at,
-)
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from kbtui.models.servers import FoundModel as FoundModel, Server
 
 _MODEL_SPECIFIC = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
@@ -123,6 +112,8 @@ class ModelRegistry:
         Raises:
             ModelAccessError: The model needs a key and there is none.
         """
+        from kbtui.models.litellm_model import LiteLLMModel
+
         model = self.chat(role)
         if isinstance(model, LiteLLMModel):
             model.read_window()
@@ -138,7 +129,7 @@ class ModelRegistry:
         if wanted.model is not None:
             offline = wanted.model == OFFLINE
             local = offline or self._is_local(wanted)
-            place = "" if offline else Endpoint(wanted.model, self._base(wanted)).place
+            place = "" if offline else _place_of(wanted.model, self._base(wanted))
             return ModelStatus(wanted.model, local, offline, chosen=True, place=place)
         if look:
             self._discover_once()
@@ -146,7 +137,7 @@ class ModelRegistry:
         if default is None:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
         found = self._with_default(wanted)
-        place = Endpoint(default.name, self._base(found)).place
+        place = _place_of(default.name, self._base(found))
         number = sum(each.usable for each in self._known_models())
         first = f", the first of {number} that can be used" if number > 1 else ""
         return ModelStatus(
@@ -159,6 +150,8 @@ class ModelRegistry:
 
     def ollama(self) -> Server | None:
         """Query Ollama on this machine or at the environment's address; None if none answers."""
+        from kbtui.models.servers import ollama_at
+
         return ollama_at(ollama_base(self._environment))
 
     def named(
@@ -193,6 +186,8 @@ class ModelRegistry:
 
         The result is remembered for `chat` and `describe`. Takes up to a third of a second.
         """
+        from kbtui.models.servers import discover_models
+
         found = discover_models(self._environment, self._settings.servers)
         self._found = found
         return found
@@ -219,7 +214,7 @@ class ModelRegistry:
         offline = name == OFFLINE
         is_local = offline or self._is_local(wanted)
         leaves = now.model != OFFLINE and self._is_local(now) and not is_local
-        place = "" if offline else Endpoint(name, self._base(wanted)).place
+        place = "" if offline else _place_of(name, self._base(wanted))
         return Destination(name, api_base, is_local, place, leaves)
 
     def use(
@@ -257,6 +252,8 @@ class ModelRegistry:
         Does nothing while the chat is offline. Takes seconds and sends nothing.
         """
         if not self.describe().offline:
+            from kbtui.models.litellm_model import warm_up
+
             warm_up()
 
     async def try_out(
@@ -318,6 +315,9 @@ class ModelRegistry:
         name = wanted.model or OFFLINE
         if name == OFFLINE:
             return OfflineModel()
+        from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
+        from kbtui.models.model_errors import Endpoint, no_key
+
         base = self._base(wanted)
         key = self._key(wanted, base)
         provider = provider_of(name)
@@ -373,6 +373,8 @@ class ModelRegistry:
     def _known_models(self) -> list[FoundModel]:
         if self._found is not None:
             return self._found
+        from kbtui.models.servers import models_of_environment
+
         return models_of_environment(self._environment)
 
     def _default(self) -> FoundModel | None:
@@ -406,6 +408,13 @@ class ModelRegistry:
 
 def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
+
+
+def _place_of(name: str, base: str | None) -> str:
+    """Return where a model's messages go, for people."""
+    from kbtui.models.model_errors import Endpoint
+
+    return Endpoint(name, base).place
 
 
 def _is_same_provider(now: RoleSettings, name: str) -> bool:

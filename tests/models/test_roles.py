@@ -409,10 +409,10 @@ def _root() -> Path:
 def test_warming_up_loads_nothing_while_the_chat_is_offline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from kbtui.models import roles
+    from kbtui.models import litellm_model
 
     warmed: list[int] = []
-    monkeypatch.setattr(roles, "warm_up", lambda: warmed.append(1))
+    monkeypatch.setattr(litellm_model, "warm_up", lambda: warmed.append(1))
     registry().warm_up()
     assert warmed == []
     registry({"chat": {"model": "openai/x"}}, OPENAI_API_KEY=KEY).warm_up()

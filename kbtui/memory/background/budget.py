@@ -18,6 +18,7 @@ from typing import Any, Literal
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
+from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import (
     ChatModel,
     DelegatingModel,
@@ -27,7 +28,7 @@ from kbtui.models.port import (
     ToolSpec,
     Usage,
 )
-from kbtui.models.roles import LiteLLMModel, ModelRegistry
+from kbtui.models.roles import ModelRegistry
 from kbtui.settings import Settings
 from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kbtui.models.roles import ModelRegistry, price_of
+from kbtui.models.litellm_model import price_of
+from kbtui.models.roles import ModelRegistry
 from kbtui.settings import OFFLINE
 from kbtui.text import counted, span
 

@@ -123,7 +123,7 @@ class RemoteEmbedder:
                 num_retries=_RETRIES,
             )
         except Exception as error:
-            from kbtui.models.roles import Endpoint, explain
+            from kbtui.models.model_errors import Endpoint, explain
 
             why = explain(error, Endpoint(self.name, self._base, self._key or ""))
             why.message = f"The embedding model {self.name} failed: {why.message}"

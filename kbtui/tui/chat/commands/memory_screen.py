@@ -97,7 +97,7 @@ def read_memory(kb: KnowledgeBase, session: Session | None, draft: str) -> Memor
 
 
 def _price(kb: KnowledgeBase, tokens: int) -> str:
-    from kbtui.models.roles import price_of
+    from kbtui.models.litellm_model import price_of
 
     try:
         model = kb.models.chat()

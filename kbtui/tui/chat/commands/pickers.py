@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,13 +16,16 @@ from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.models.roles import Destination, FoundModel, ModelRegistry
+from kbtui.models.roles import Destination, ModelRegistry
 from kbtui.presentation.times import format_time
 from kbtui.sessions.store import SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted
 from kbtui.tui.widgets.dialogs import Dialog, ListDialog, PickDialog, ask
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
+
+if TYPE_CHECKING:
+    from kbtui.models.roles import FoundModel
 
 _OWN_CHANNELS = {"tui", "cli"}
 _NO_MODEL_HINT = (

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from kbtui.history.change import Actor
-from kbtui.models import roles
+from kbtui.models import litellm_model
 from kbtui.tui.chat.commands.memory_screen import (
     MemoryScreen,
     Share,
@@ -112,7 +112,7 @@ async def test_it_fits_a_tiny_terminal_and_hostile_lines_are_text(tmp_path: Path
 def test_a_paid_model_has_a_price(tmp_path: Path, monkeypatch, name, is_local, said) -> None:
     known = {"anthropic/claude": 3e-6}
     monkeypatch.setattr(
-        roles, "price_of", lambda name, tokens, _: known.get(name, 0) * tokens or None
+        litellm_model, "price_of", lambda name, tokens, _: known.get(name, 0) * tokens or None
     )
     model = SimpleNamespace(name=name, is_local=is_local)
     kb = SimpleNamespace(models=SimpleNamespace(chat=lambda: model))

@@ -84,6 +84,11 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextRevoked:
+    """The text since the turn or the last tool began wasn't the answer but reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetryStarted:
     """The model gave no answer and is called again; `text` tells the user why and when."""
 
@@ -165,6 +170,7 @@ Event = (
     TurnStarted
     | TextDelta
     | ReasoningDelta
+    | TextRevoked
     | RetryStarted
     | NoticeGiven
     | ToolStarted

@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kbtui.agent.events import ToolFinished, ToolStarted
@@ -24,6 +24,7 @@ MAX_CALLS = 16
 _MAX_USELESS_ROUNDS = 3
 _MAX_TRIES = 2  # of the same write that fails
 _WORD = re.compile(r"[\w./-]+")
+_MOVING_TOOLS = frozenset({"rename_entry"})
 _SUBJECT_ARGUMENTS = ("entry", "title", "new_name")
 _REPEATED_CALL = ToolOutcome(
     ok=False,
@@ -99,7 +100,10 @@ class ToolRounds:
         identity = (call.name, normal_form(call.arguments))
         if identity in self._made or self._failed[identity] >= _MAX_TRIES:
             return _REPEATED_CALL
-        outcome = self.toolbox.run(call, self.context)
+        # What stood in the text may be a quotation after all; a person sees it first.
+        waits = call.is_written and call.name in _MOVING_TOOLS
+        context = replace(self.context, reviewed=True) if waits else self.context
+        outcome = self.toolbox.run(call, context)
         if self.toolbox.writes(call.name):
             self._note_write(call, outcome)
         if outcome.changes or outcome.proposal:

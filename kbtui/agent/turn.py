@@ -24,6 +24,7 @@ from kbtui.agent.events import (
     ReasoningDelta,
     RetryStarted,
     TextDelta,
+    TextRevoked,
     ToolFinished,
     TurnChange,
     TurnFailed,
@@ -43,6 +44,7 @@ from kbtui.models.port import (
     ReplyNotice,
     ReplyReasoning,
     ReplyRetry,
+    ReplyRevoked,
     ReplyText,
     ToolCall,
     ToolSpec,
@@ -257,6 +259,9 @@ class Turn:
                         self._emit(TextDelta(text))
                     case ReplyReasoning(text):
                         self._emit(ReasoningDelta(text))
+                    case ReplyRevoked():
+                        self._partial.clear()
+                        self._emit(TextRevoked())
                     case ReplyRetry(error, attempt, attempts, pause):
                         when = f"in {pause:.0f} s" if pause >= 1 else "at once"
                         why = error if error.endswith(".") else f"{error}."

@@ -191,6 +191,7 @@ class _JsonView:
 
         shapes: dict[type, tuple[str, str]] = {
             events.TextDelta: ("text_delta", "text"),
+            events.TextRevoked: ("text_revoked", ""),
             events.RetryStarted: ("retry_started", "text"),
             events.NoticeGiven: ("notice", "text"),
             events.ToolStarted: ("tool_started", "tool arguments"),
@@ -216,7 +217,9 @@ _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 class TextView:
     """Writes the answer as it streams in, its citations and the changes made by tools.
 
-    With `by_lines` only whole lines are written, for screen readers.
+    With `by_lines` only whole lines are written, for screen readers. Elsewhere than on a terminal
+    nothing is written until it is certain to be the answer: a model's thoughts may be known by
+    their end only.
     """
 
     def __init__(
@@ -234,6 +237,7 @@ class TextView:
         self._by_lines = by_lines
         self._incomplete = ""
         self._last = ""
+        self._held: list[str] = []
 
     def take(self, event: Event) -> None:
         """Show the next event."""
@@ -241,7 +245,11 @@ class TextView:
 
         match event:
             case events.TextDelta():
-                self._write(_TITLED_LINK.sub(r"\1", event.text))
+                self._held.append(_TITLED_LINK.sub(r"\1", event.text))
+                if to_terminal():
+                    self._release()
+            case events.TextRevoked():
+                self._revoke()
             case events.RetryStarted() | events.NoticeGiven():
                 self._end_line()
                 note(f"kbtui: {event.text}")
@@ -254,6 +262,19 @@ class TextView:
                 self.status = _failed(event)
             case _:
                 pass
+
+    def _release(self) -> None:
+        """Write what was held back."""
+        text = "".join(self._held)
+        self._held.clear()
+        self._write(text)
+
+    def _revoke(self) -> None:
+        """Take back what was said, or, if that was shown already, say what it was."""
+        self._held.clear()
+        if self._last:
+            self._end_line()
+            note("kbtui: That was the model thinking. Its answer:")
 
     def _report_tool(self, event: ToolFinished) -> None:
         """Report what a tool changed, and on a terminal also what it only looked up."""
@@ -273,6 +294,7 @@ class TextView:
 
     def _finish(self, event: TurnFinished) -> None:
         """Write the citations, and say what wasn't kept and which earlier line it may concern."""
+        self._release()
         if not self._last:
             self._write(event.text)
         self._end_line()
@@ -298,6 +320,7 @@ class TextView:
             sys.stdout.flush()
 
     def _end_line(self) -> None:
+        self._release()
         if self._last not in {"", "\n"}:
             self._write("\n")
 

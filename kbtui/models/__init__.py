@@ -6,6 +6,7 @@ port           messages, tools, replies, the `ChatModel` protocol, token estimat
 roles          `ModelRegistry`: resolves the model of each role
 litellm_model  `LiteLLMModel`, every model but none; prices
 model_errors   what went wrong with a model, for people
+dialects       a model's thoughts, taken out of its text
 schema         structured output: validation of tool arguments, and forcing an answer's shape
 providers      the known providers, their endpoints and API keys
 fetching       which models fit this machine, and downloading them through Ollama

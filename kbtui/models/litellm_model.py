@@ -18,9 +18,18 @@ import threading
 import warnings
 from base64 import b64encode
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from kbtui.errors import (
@@ -69,6 +78,8 @@ from kbtui.models.schema import (
     request_options,
 )
 from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
+from kbtui.models.stream_ending import watch_ending
+from kbtui.models.written_calls import are_own
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -218,7 +229,8 @@ class LiteLLMModel:
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                async for event in self._attempt_with_notice(request, self._new_reply(tools)):
+                reply = self._new_reply(tools, messages)
+                async for event in self._attempt_with_notice(request, reply):
                     begun = begun or not isinstance(event, ReplyNotice)
                     yield event
             except AttemptFailed as failure:
@@ -257,6 +269,7 @@ class LiteLLMModel:
     ) -> AsyncGenerator[ReplyEvent, None]:
         """Make one request; yield its pieces and, if it ends properly, the `Reply`."""
         stream = await self._in_time(_load().acompletion(**request), first=True)
+        ending = watch_ending(stream)
         usage: Any = None
         first = True
         try:
@@ -275,28 +288,31 @@ class LiteLLMModel:
         provider_message = getattr(stream, "received_finish_reason", None) or getattr(
             stream, "intermittent_finish_reason", None
         )
-        if not provider_message:
+        if not provider_message and not (reply.has_answer and ending.is_told):
             raise AttemptFailed((no_answer if first else cut_off)(self._endpoint))
-        yield self._reply(reply, str(provider_message), usage)
+        yield self._reply(reply, str(provider_message or "stop"), usage)
 
     async def _complete(
         self, messages: list[Message], options: dict[str, Any], tools: Sequence[ToolSpec] = ()
     ) -> Reply:
         request = {**await self._request(messages), **options}
+        new_reply = partial(self._new_reply, tools, messages)
         try:
-            return await self._with_retries(request, tools)
+            return await self._with_retries(request, new_reply)
         except ModelError as error:
             if request.get("temperature") != STEADY or not speaks_of_temperature(error):
                 raise
             LIMITS.refusals.note("temperature", self.api_base, self.name)
             del request["temperature"]
-            return await self._with_retries(request, tools)
+            return await self._with_retries(request, new_reply)
 
-    async def _with_retries(self, request: dict[str, Any], tools: Sequence[ToolSpec]) -> Reply:
+    async def _with_retries(
+        self, request: dict[str, Any], new_reply: Callable[[], ReplyBuilder]
+    ) -> Reply:
         for attempt in range(self.options.retries + 1):
             try:
                 response = await self._in_time(_load().acompletion(**request), whole=True)
-                return self._whole(response, tools)
+                return self._whole(response, new_reply())
             except AttemptFailed as failure:
                 if not self._may_retry(failure, attempt):
                     raise failure.error from None
@@ -317,7 +333,8 @@ class LiteLLMModel:
         for way in ladder_from(_working_ways.get(key)):
             prompt = forcing_messages(way, messages, tool)
             try:
-                reply = await self._complete(prompt, {**limit, **request_options(way, tool)})
+                wanted = {**limit, **request_options(way, tool)}
+                reply = await self._complete(prompt, wanted, [tool])
             except _ANY_WAY:
                 raise
             except ModelError as error:
@@ -342,16 +359,20 @@ class LiteLLMModel:
         newest = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
         return max(window // 8, min(window // 2, window - newest * 5 // 4))
 
-    def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
+    def _new_reply(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> ReplyBuilder:
         """Create a builder; calls written as text are parsed except for hosted providers."""
         is_plain_server = self.api_base is not None or is_ollama(self.name)
-        return ReplyBuilder(frozenset(tool.name for tool in tools) if is_plain_server else None)
+        asked = next((each.content for each in reversed(messages) if each.role == "user"), "")
+        given = [each.content for each in messages if each.role != "assistant"]
+        return ReplyBuilder(
+            frozenset(tool.name for tool in tools) if is_plain_server else None,
+            partial(are_own, asked=asked, given=given),
+        )
 
-    def _whole(self, response: Any, tools: Sequence[ToolSpec] = ()) -> Reply:
+    def _whole(self, response: Any, reply: ReplyBuilder) -> Reply:
         if not getattr(response, "choices", None):
             raise AttemptFailed(cut_off(self._endpoint))
         choice = response.choices[0]
-        reply = self._new_reply(tools)
         deque(reply.add_text(choice.message.content or ""), maxlen=0)
         deque(reply.finish_text(), maxlen=0)
         for number, call in enumerate(getattr(choice.message, "tool_calls", None) or ()):

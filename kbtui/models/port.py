@@ -20,11 +20,19 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's request to run a tool; `arguments` is the JSON text as the model wrote it."""
+    """A model's request to run a tool.
+
+    Attributes:
+        id: Pairs the call with its result.
+        name: The tool.
+        arguments: The JSON text as the model wrote it.
+        is_written: It stood in the answer's text, so that it may be something that a model quotes.
+    """
 
     id: str
     name: str
     arguments: str
+    is_written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,11 @@ class ReplyReasoning:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyRevoked:
+    """All text that was streamed so far turned out to be the model's reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyRetry:
     """The request failed with `error` and will be retried in `pause` seconds.
 
@@ -130,7 +143,7 @@ class Reply:
     is_data: bool = False
 
 
-ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | ReplyNotice | Reply
+ReplyEvent = ReplyText | ReplyReasoning | ReplyRevoked | ReplyRetry | ReplyNotice | Reply
 
 
 class ChatModel(Protocol):

@@ -1,26 +1,56 @@
-"""Parses tool calls that small models write into their text.
+"""Parses tool calls that models write into their text, in the forms of their families.
 
-A call is JSON: bare, fenced, or in ``<tool_call>`` tags; one, several, or a list of them. The tool
-is named by one of the keys `_NAMES`; the arguments are under one of `_ARGUMENTS`, or siblings of
-the name.
+Most forms are JSON that names the tool and holds the arguments, bare, in a fence, or between tags.
+The others are JSON behind the name, elements that hold one argument each, calls as in Python, and
+Gemma's. Which marks are around them doesn't matter, so an unknown mark around a known form doesn't
+either.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import takewhile
 from typing import Any
 
-_NAMES = ("name", "tool", "function", "type", "action")
+_NAMES = ("name", "tool", "function", "type", "action", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "input", "args")
 _WRAPPINGS = ("function", "tool_call", "tool_calls")
-_MARKS = re.compile(r"(?:\s|```\w*|</?tool_calls?>)*")
+_MARK = r"<[|\uff5c/]?[a-z][\w:|\uff5c\u2581]{0,40}[|\uff5c]?>|\[/?tool_calls\]|\[args\]"
+_MARKS = re.compile(rf"(?:\s|```\w*|~~~\w*|[;,]|{_MARK})*", re.IGNORECASE)
 _JSON_PREFIXES = ('{"', "{'", "{}", "[{", '["', "[]")
 _PARTS_OF_MARKS = ("```", "<tool_calls>", "</tool_calls>")
 _LOOKAHEAD = 64
+_CALL_PREFIXES = tuple(
+    f'{opening}"{key}"'
+    for opening in ("{", "[{")
+    for key in (*_NAMES, *_ARGUMENTS, *_WRAPPINGS, "id", "tool_call_id")
+)
+_PYTHON_PREFIXES = ("", "[", "print(", "default_api.", "print(default_api.")
+_XML_PREFIXES = ("<tool_call", "<function", "<invoke", "call:")
+
+_ABOUT_CALLS = re.compile(
+    r"\b(?:tool|function)[\s_-]?call(?:s|ing)?\b|\bcalls? (?:to|of) (?:a |the )?(?:tool|function)"
+    r"|(?:werkzeug|tool|funktions)[\s-]?aufruf|\bappels? (?:d.outil|de fonction|à un outil)"
+    r"|\bllamadas? (?:a|de) (?:la |una )?(?:herramienta|funci)",
+    re.IGNORECASE,
+)
+_QUOTES = dict.fromkeys(map(ord, "\"'`\\"))
+
+Call = tuple[str, Any]
+"""The name of a tool and its arguments, an object or its JSON text."""
+
+
+class Guess(Enum):
+    """Whether a text is a call, as far as its beginning tells."""
+
+    NO = "no"
+    OPEN = "not known yet"
+    YES = "yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +58,77 @@ class TextWithCalls:
     """The result of parsing a text.
 
     Attributes:
-        calls: Pairs of tool name and arguments, the latter an object or its JSON text.
-        is_data: The text is JSON, perhaps malformed, and calls no tool.
+        calls: The calls in their order.
+        is_data: The text is JSON or a call's mark, perhaps malformed, and calls no tool.
     """
 
-    calls: tuple[tuple[str, Any], ...] = ()
+    calls: tuple[Call, ...] = ()
     is_data: bool = False
 
 
-def may_be_data(prefix: str) -> bool:
-    """Return whether a text with this beginning may turn out to be a tool call or other JSON."""
+def guess_data(prefix: str) -> Guess:
+    """Return whether a text with this beginning is a tool call or other JSON."""
     rest = prefix[_skip_marks(prefix, 0) :]
-    beginning = "".join(rest[:_LOOKAHEAD].split())
-    return any(mark.startswith(rest) for mark in _PARTS_OF_MARKS) or any(
-        each.startswith(beginning) or beginning.startswith(each) for each in _JSON_PREFIXES
-    )
+    if any(mark.startswith(rest) for mark in _PARTS_OF_MARKS):
+        return Guess.OPEN
+    return _guess(rest, _JSON_PREFIXES)
+
+
+def guess_call(prefix: str, tools: Collection[str]) -> Guess:
+    """Return whether a text with this beginning is a call, and no other JSON or code."""
+    named = [f"{before}{name}(" for name in tools for before in _PYTHON_PREFIXES]
+    return _guess(prefix.lower(), (*_CALL_PREFIXES, *_XML_PREFIXES, *named))
+
+
+def _guess(text: str, beginnings: Sequence[str]) -> Guess:
+    begun = "".join(text[:_LOOKAHEAD].split())
+    if any(begun.startswith(each) for each in beginnings):
+        return Guess.YES
+    return Guess.OPEN if any(each.startswith(begun) for each in beginnings) else Guess.NO
 
 
 def read_written(text: str, tools: Collection[str]) -> TextWithCalls:
-    """Parse a complete text; prose after calls is dropped: it precedes the results."""
-    if not may_be_data(text):
-        return TextWithCalls()
-    values: list[Any] = []
-    position = _skip_marks(text, 0)
-    while position < len(text):
-        try:
-            value, position = json.JSONDecoder().raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        values.append(value)
-        position = _skip_marks(text, position)
-    called = takewhile(bool, (calls_in(value, tools) for value in values))
-    calls = tuple(call for calls in called for call in calls)
-    is_data = bool(values) == (position >= len(text))  # JSON alone, or broken at its beginning
-    return TextWithCalls(calls, is_data=is_data and not calls)
+    """Parse the text from its first mark on; prose after calls is dropped: it precedes results."""
+    for read in (_elements, _after_name, _as_json, _as_python, _as_gemma):
+        if calls := tuple(read(text, tools)):
+            return TextWithCalls(calls)
+    return TextWithCalls(is_data=_is_data(text))
 
 
-def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:
+def are_own(calls: Sequence[Call], asked: str, given: Iterable[str]) -> bool:
+    """Return whether calls in an answer are the model's own, and nothing that it quotes or shows.
+
+    Args:
+        calls: What was read.
+        asked: The message that is answered; one about calls gets examples of them.
+        given: All texts that the model was given.
+    """
+    if _ABOUT_CALLS.search(asked):
+        return False
+    texts = [_squeezed(text) for text in given]
+    return not any(
+        name in text and all(any(form in text for form in forms) for forms in _texts_of(arguments))
+        for name, arguments in calls
+        for text in texts
+    )
+
+
+def _texts_of(arguments: Any) -> Iterator[set[str]]:
+    """Yield the texts in the arguments of a call, each plain and as JSON writes it."""
+    if isinstance(arguments, dict | list):
+        for each in arguments.values() if isinstance(arguments, dict) else arguments:
+            yield from _texts_of(each)
+    elif isinstance(arguments, str):
+        escaped = (json.dumps(arguments, ensure_ascii=is_ascii) for is_ascii in (True, False))
+        yield {_squeezed(each) for each in (arguments, *escaped)}
+
+
+def _squeezed(text: str) -> str:
+    """Return a text without what differs in quotations: blanks, quotes, and their escapes."""
+    return "".join(text.split()).translate(_QUOTES)
+
+
+def calls_in(value: Any, tools: Collection[str]) -> list[Call]:
     """Return the calls in a JSON value; none if any part of it is something else."""
     if isinstance(value, list):
         found = [calls_in(each, tools) for each in value]
@@ -75,7 +139,11 @@ def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:
     return _call(value, tools) if wrapped is None else calls_in(wrapped, tools)
 
 
-def _call(value: dict[str, Any], tools: Collection[str]) -> list[tuple[str, Any]]:
+def _call(value: dict[str, Any], tools: Collection[str]) -> list[Call]:
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        if name in tools and isinstance(inner, dict):
+            return [(name, inner)]
     named = next((key for key in _NAMES if _names_tool(value.get(key), tools)), None)
     if named is None:
         return []
@@ -96,3 +164,161 @@ def _is_object(value: Any) -> bool:
 def _skip_marks(text: str, position: int) -> int:
     marks = _MARKS.match(text, position)
     return marks.end() if marks else position
+
+
+# JSON ----------------------------------------------------------------------------------------
+
+
+def _as_json(text: str, tools: Collection[str]) -> Iterator[Call]:
+    calls = takewhile(bool, (calls_in(value, tools) for value, _ in _values(text)))
+    return (call for found in calls for call in found)
+
+
+def _values(text: str) -> Iterator[tuple[Any, int]]:
+    """Yield the JSON values that a text begins with, each with the place after it."""
+    position = _skip_marks(text, 0)
+    while position < len(text):
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return
+        position = _skip_marks(text, position)
+        yield value, position
+
+
+def _is_data(text: str) -> bool:
+    """Return whether a text is JSON alone, or broken at its beginning."""
+    if guess_data(text) is Guess.NO:
+        return text.startswith(("<", "["))
+    ends = [end for _, end in _values(text)]
+    end = ends[-1] if ends else _skip_marks(text, 0)
+    return bool(ends) == (end >= len(text))
+
+
+# JSON behind the tool's name -----------------------------------------------------------------
+
+_LEADS = (
+    r"\bto=(?:functions\.)?|\bfunctions?\.|\[tool_calls\]\s*|>>>\s*|\baction:\s*"
+    r"|<[|\uff5c]tool[\u2581_]call[\u2581_]begin[|\uff5c]>(?:function<[|\uff5c]tool[\u2581_]sep[|\uff5c]>)?"
+    r"|<\uff5ctool\u2581sep\uff5c>|<function="
+)
+_GAP = (
+    r"(?::\d+)?(?:\s|>|json|commentary|```\w*|\[args\]|\[call_id\]\w+|action input:"
+    r"|<[|\uff5c][\w\u2581]{1,40}[|\uff5c]>)*(?=\{)"
+)
+
+
+def _after_name(text: str, tools: Collection[str]) -> Iterator[Call]:
+    names = "|".join(map(re.escape, sorted(tools, key=len, reverse=True)))
+    if not names:
+        return
+    position = 0
+    pattern = re.compile(rf"(?:{_LEADS})({names}){_GAP}", re.IGNORECASE)
+    while found := pattern.search(text, position):
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            return
+        yield found[1], value
+
+
+# Elements that hold one argument each --------------------------------------------------------
+
+_ELEMENT = re.compile(r"<(?:function|invoke|tool_call)(?:=|\s+name=[\"']|>\s*)([\w.-]+)[\"']?\s*>?")
+_ARGUMENT = re.compile(
+    r"<parameter(?:=|\s+name=[\"'])([\w.-]+)[\"']?[^>]*>(.*?)</parameter>"
+    r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>",
+    re.DOTALL,
+)
+_PREFIXES = re.compile(r"(?<=[</])(?:\uff5cdsml\uff5c|minimax:|seed:)", re.IGNORECASE)
+
+
+def _elements(text: str, tools: Collection[str]) -> Iterator[Call]:
+    text = _PREFIXES.sub("", text)
+    begun = [found for found in _ELEMENT.finditer(text) if found[1] in tools]
+    for number, found in enumerate(begun, 1):
+        end = begun[number].start() if number < len(begun) else len(text)
+        held = _ARGUMENT.findall(text, found.end(), end)
+        if held:
+            yield (
+                found[1],
+                {key or other: _plain(value or last) for key, value, other, last in held},
+            )
+
+
+def _plain(value: str) -> Any:
+    """Return an argument without the line ends around it; a list or an object as what it is."""
+    value = value.removeprefix("\n").removesuffix("\n")
+    if value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+# Calls as in Python --------------------------------------------------------------------------
+
+
+def _as_python(text: str, tools: Collection[str]) -> Iterator[Call]:
+    source = text[_skip_marks(text, 0) :]
+    ends = [at for at in (source.find("```"), source.find("<|")) if at >= 0]
+    try:
+        tree = ast.parse(source[: min(ends, default=len(source))].strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for statement in tree.body:
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        for each in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+            yield from _python_call(each, tools)
+
+
+def _python_call(node: ast.expr | None, tools: Collection[str]) -> Iterator[Call]:
+    if not isinstance(node, ast.Call):
+        return
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name == "print" and node.args:
+        yield from _python_call(node.args[0], tools)
+    elif name in tools and not node.args:
+        try:
+            yield (
+                name,
+                {each.arg: ast.literal_eval(each.value) for each in node.keywords if each.arg},
+            )
+        except (ValueError, TypeError, RecursionError):
+            return
+
+
+# Gemma's -------------------------------------------------------------------------------------
+
+_GEMMA_CALL = re.compile(r"call:([\w.-]+)\{(.*?)\}(?=\s*(?:<|call:|\Z))", re.DOTALL)
+_GEMMA_TEXT = re.compile(r"<escape>(.*?)<escape>|<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
+_GEMMA_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)\s*:")
+
+
+def _as_gemma(text: str, tools: Collection[str]) -> Iterator[Call]:
+    for found in _GEMMA_CALL.finditer(text):
+        if found[1] not in tools:
+            continue
+        texts: list[str] = []
+
+        def keep(each: re.Match[str], texts: list[str] = texts) -> str:
+            texts.append(each[1] if each[1] is not None else each[2])
+            return f'"\\u0000{len(texts) - 1}"'
+
+        source = _GEMMA_KEY.sub(r'\1"\2":', f"{{{_GEMMA_TEXT.sub(keep, found[2])}}}")
+        try:
+            value = json.loads(source)
+        except (ValueError, RecursionError):
+            continue
+        yield found[1], _filled(value, texts)
+
+
+def _filled(value: Any, texts: list[str]) -> Any:
+    """Return a value with its texts put back."""
+    if isinstance(value, dict):
+        return {key: _filled(each, texts) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, texts) for each in value]
+    is_text = isinstance(value, str) and value.startswith("\0")
+    return texts[int(value[1:])] if is_text else value

@@ -1,11 +1,14 @@
-"""What small models write in place of calls and answers."""
+"""What models write in place of calls and answers."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.agent.events import TextRevoked
+from kbtui.history.change import Actor
 from tests.agent.conftest import ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("warm")
 WRITE = call("write_entry", kind="person", title="Alice", body="Leads the frontend.")
+AS_JSON = {
+    "name": "write_entry",
+    "arguments": {"kind": "person", "title": "Alice", "body": "Leads the frontend."},
+}
 DATA = '{"lead": "Alice"}'
 
 
@@ -95,3 +102,61 @@ async def test_a_model_without_tools_is_shown_words_alone(
     assert [each["role"] for each in asked] == ["system", "user", "assistant", "user"]
     assert "You have no tools here" in asked[0]["content"]
     assert "write_entry" not in asked[0]["content"]
+
+
+async def test_a_call_after_a_sentence_is_made_and_kept_as_a_call(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    text = f"I note that.\n<tool_call>\n{json.dumps(AS_JSON)}\n</tool_call>"
+    with ScriptedServer([Reply(text, piece=5), Reply("Noted.")]) as server:
+        told = await ask(kb, session, "Alice leads the frontend. Note that.", model_at(server))
+        assert_sound(server.prompts[1].messages)
+    assert told.used == [("write_entry", True)]
+    kept = [each.content for each in session.messages if each.role == "assistant"]
+    assert [each.strip() for each in kept] == ["I note that.", "Noted."]
+
+
+async def test_a_call_that_a_note_holds_is_quoted_and_not_made(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    text = json.dumps({**AS_JSON, "arguments": {"kind": "person", "title": "Mallory"}})
+    kb.library.create("topic", "Log", body=f"It wrote:\n\n```\n{text}\n```\n")
+    with ScriptedServer([Reply(f"The log says:\n```json\n{text}\n```")]) as server:
+        told = await ask(kb, session, f"What is this: {text}", model_at(server))
+    assert not told.used
+    assert text in told.finished.text
+    assert "Mallory" not in [info.title for info in kb.library.infos()]
+
+
+async def test_an_example_of_a_call_is_shown_to_who_asks_about_calls(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    text = f"```json\n{json.dumps(AS_JSON)}\n```"
+    with ScriptedServer([Reply(text)]) as server:
+        told = await ask(kb, session, "What does a tool call look like?", model_at(server))
+    assert not told.used
+    assert told.finished.text.strip() == text
+
+
+async def test_a_rename_that_was_written_as_text_waits_for_a_person(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("person", "Alice", actor=Actor.AGENT)
+    asked = {"name": "rename_entry", "arguments": {"entry": "alice", "new_name": "Alice Ash"}}
+    replies = [Reply(f"<tool_call>{json.dumps(asked)}</tool_call>"), Reply("It waits.")]
+    with ScriptedServer(replies) as server:
+        told = await ask(kb, session, "Rename Alice to Alice Ash.", model_at(server))
+    (waiting,) = kb.memory.inbox.list()
+    assert told.tools[0].proposal == waiting.id
+    assert kb.library.find("Alice").path == "knowledge/people/alice.md"
+
+
+async def test_thoughts_that_are_known_by_their_end_are_taken_back(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    text = "The user wonders. Ottokar, I guess.\n</think>\n\nIt is in the cellar."
+    with ScriptedServer([Reply(text, piece=7)]) as server:
+        told = await ask(kb, session, "Where is the boiler?", model_at(server))
+    assert TextRevoked in [type(event) for event in told.events]
+    assert told.finished.text == "It is in the cellar."
+    assert [each.content for each in session.messages][1:] == ["It is in the cellar."]

@@ -234,6 +234,15 @@ async def test_an_end_marker_without_done_is_an_end() -> None:
     assert reply.text == "Hello."
 
 
+async def test_an_answer_that_ends_with_done_and_no_reason_is_an_end() -> None:
+    with ScriptedServer([Scripted("Hello.", finish=None), Scripted(finish=None)]) as server:
+        model = model_at(server, ModelOptions(retries=0))
+        _, reply = await said_by(model)
+        assert (reply.text, reply.finish) == ("Hello.", "stop")
+        with pytest.raises(ModelAnswerError):  # nothing was said
+            await said_by(model)
+
+
 @pytest.mark.parametrize(
     "body",
     [b"", b"<html><body>Welcome to the hotel</body></html>", b"data: [DONE]\n\n", b"data: {\n\n"],

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.models.background import BackgroundLoop
+from kbtui.models.dialects import AnswerScanner
 from kbtui.models.port import (
     Message,
     ReplyReasoning,
@@ -22,7 +23,7 @@ from kbtui.models.port import (
     estimate_tokens,
     prompt_tokens,
 )
-from kbtui.models.reply_builder import ReplyBuilder, ThinkSplitter
+from kbtui.models.reply_builder import ReplyBuilder
 from kbtui.models.schema import ArgumentError, check_arguments, data_in, parse_arguments
 from tests.patience import PATIENCE
 
@@ -131,7 +132,7 @@ def test_arguments_come_as_json_text() -> None:
 def test_reasoning_in_tags_is_split_off_however_it_is_cut(
     text: str, thought: str, answer: str, size: int
 ) -> None:
-    splitter = ThinkSplitter()
+    splitter = AnswerScanner()
     pieces = [
         piece
         for start in range(0, len(text), size)

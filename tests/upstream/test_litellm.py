@@ -56,6 +56,14 @@ async def test_a_stream_that_just_stops_looks_like_a_normal_end(litellm: Any) ->
     assert not stream.received_finish_reason
 
 
+async def test_a_stream_without_a_reason_says_nothing_of_done(litellm: Any) -> None:
+    with ScriptedServer([Reply("Hello there.", finish=None)]) as server:
+        stream = await _ask(litellm, server, stream=True)
+        last = [chunk.choices[0].finish_reason async for chunk in stream][-1]
+    assert last == "stop"
+    assert not stream.received_finish_reason, "`kbtui.models.stream_ending` can go"
+
+
 async def test_a_providers_key_is_sent_to_any_endpoint(
     litellm: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

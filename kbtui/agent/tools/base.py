@@ -71,6 +71,7 @@ class ToolContext:
         find_ground: Returns what may be written without a person's decision; None: everything.
         attached: The files that the user's message refers to, with their texts as shown.
         find_provenance: Returns where lines come from.
+        reviewed: Whether a person decides on all changes, whatever the settings say.
     """
 
     view: View
@@ -90,6 +91,7 @@ class ToolContext:
     find_ground: Callable[[], Ground] | None = None
     attached: Sequence[tuple[str, str]] = ()
     find_provenance: Callable[[], ShownProvenance] | None = None
+    reviewed: bool = False
 
 
 def new_turn_id() -> str:

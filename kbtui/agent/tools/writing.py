@@ -112,7 +112,8 @@ def _terms(texts: Iterable[str]) -> set[str]:
 
 def is_reviewed(context: ToolContext) -> bool:
     """Return whether the user reviews every change before it is made."""
-    return context.find_editor is not None and context.settings.memory.review == "ask"
+    is_asked = context.reviewed or context.settings.memory.review == "ask"
+    return context.find_editor is not None and is_asked
 
 
 def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolResult:

@@ -22,8 +22,8 @@ from kbtui.memory.records.usable_answers import (
     is_placeholder,
     usable_text,
     why_unusable,
-    without_thoughts,
 )
+from kbtui.models.dialects import without_thoughts
 from kbtui.models.port import ToolSpec
 from kbtui.models.schema import ArgumentError, check_arguments
 from kbtui.text import clean_line

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
-from kbtui.memory.records.usable_answers import without_thoughts
+from kbtui.models.dialects import without_thoughts
 from kbtui.offline.lines import sentences
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.sessions.slices import Unit
@@ -61,7 +61,8 @@ class SessionTranscript:
     @staticmethod
     def spoken(message: SessionMessage) -> str:
         """Return a message's text without a model's reasoning and the forgotten parts."""
-        return without_thoughts(message.content.replace(FORGOTTEN_MARK, "").strip())
+        text = message.content.replace(FORGOTTEN_MARK, "").strip()
+        return without_thoughts(text) if message.role == "assistant" else text
 
     def text(self, units: Iterable[Unit]) -> str:
         """Return the text of some units as a model is shown it."""

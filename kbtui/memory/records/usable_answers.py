@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from kbtui.errors import ModelAnswerError
+from kbtui.models.dialects import without_thoughts
 from kbtui.text import clean
 
 _ECHO_LINES = 2
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _TIME = re.compile(r"^\[[^\]\n]{0,40}\]\s*")
 _TRANSCRIPT = re.compile(
     r"^\s*\[[^\]\n]{4,40}\]\s*(?:USER|ASSISTANT|TOOL|SYSTEM)\b[^:\n]{0,80}:", re.MULTILINE
@@ -56,11 +56,6 @@ def clean_answer(text: str) -> str:
     """Strip reasoning, control characters and lone surrogates from a model's text."""
     whole = text.encode("utf-8", "replace").decode()
     return clean(without_thoughts(whole)).strip()
-
-
-def without_thoughts(text: str) -> str:
-    """Remove what a model wrote between ``<think>`` tags; an unclosed one extends to the end."""
-    return _THOUGHT.sub("", text)
 
 
 def is_placeholder(text: str) -> bool:

@@ -13,6 +13,7 @@ from kbtui.agent.events import (
     NoticeGiven,
     ReasoningDelta,
     TextDelta,
+    TextRevoked,
     TurnFailed,
     TurnFinished,
 )
@@ -282,6 +283,14 @@ async def test_reasoning_is_folded_until_somebody_wants_to_see_it(shell) -> None
     assert "Let me see." not in shell.text
     await shell.press("shift+tab", "k", "enter")
     await shell.until(lambda: "Let me see." in shell.text)
+
+
+async def test_what_turns_out_to_be_reasoning_is_folded_too(shell) -> None:
+    shell.agent.script = [TextDelta("Hm, "), TextDelta("a boiler."), TextRevoked(), *said("Below.")]
+    await shell.say("where?")
+    assert "thought, 3 words" in shell.text
+    assert "a boiler." not in shell.text
+    assert "Below." in shell.text
 
 
 async def test_u_takes_back_all_that_the_turn_changed_and_nothing_else(shell) -> None:

@@ -12,6 +12,7 @@ from kbtui.agent.events import (
     ReasoningDelta,
     RetryStarted,
     TextDelta,
+    TextRevoked,
     ToolFinished,
     ToolStarted,
     TurnFailed,
@@ -73,6 +74,8 @@ class TurnView:
                 self._add_text(text)
             case ReasoningDelta(text=text):
                 self._add_reasoning(text)
+            case TextRevoked():
+                self._revoke()
             case RetryStarted(text=text) | NoticeGiven(text=text):
                 self._add(NoticeItem(title=text))
             case ToolStarted():
@@ -81,8 +84,6 @@ class TurnView:
                 self._finish_tool(event)
             case TurnFinished():
                 self._finish(event)
-            case TurnFailed(cancelled=True):
-                self.stop()
             case TurnFailed():
                 self._fail(event)
 
@@ -133,6 +134,14 @@ class TurnView:
         self._reasoning.add(text)
         self._transcript.item_changed(self._reasoning)
 
+    def _revoke(self) -> None:
+        """Show the text so far as what it was, reasoning."""
+        if self._answer is not None:
+            answer, self._answer = self._answer, None
+            self._transcript.take_out(answer)
+            self._add_reasoning(answer.text)
+            self._reasoning = None
+
     def _end_answer(self, text: str | None = None) -> None:
         if self._answer is not None:
             self._answer.finish(text)
@@ -178,6 +187,9 @@ class TurnView:
             self._add(BeforeItem(earlier=event.earlier, turn=self.turn))
 
     def _fail(self, event: TurnFailed) -> None:
+        if event.cancelled:
+            self.stop()
+            return
         self._hide_pending()
         self._end_answer()
         self._add(NoticeItem(turn=self.turn, title=event.error, text=event.hint, kind="bad"))

@@ -93,10 +93,16 @@ class Agent:
         return session_room(self.services)
 
     def prompt_parts(self, session: Session | None, text: str) -> tuple[Part, ...]:
-        """Return the parts of the prompt that the chat model would get; reads files."""
+        """Return the parts of the prompt that the chat model would get; reads and searches."""
         from kbtui.agent.context import assemble
 
-        return assemble(self.services, session, text).parts
+        recall = Recall()
+        if session is not None and text:
+            last = max((each.id for each in session.messages), default=0)
+            draft = SessionMessage(last + 1, _now(), "user", text)
+            model = self.services.models.chat()
+            recall.begin(self.tool_context(session, draft, text, "", model), text)
+        return assemble(self.services, session, text, recalled=recall.text).parts
 
     def stop(self, session_id: str) -> bool:
         """Cancel a session's turn and return whether one was running."""
@@ -161,11 +167,11 @@ class Agent:
                 text=text,
                 keeping=keeping,
             )
+        if services.settings.context.index_tokens:
+            recall.begin(context, text)
         from kbtui.agent.context import assemble
         from kbtui.models.litellm_model import LiteLLMModel
 
-        if services.settings.context.index_tokens:
-            recall.begin(context, text)
         if isinstance(model, LiteLLMModel):
             model.prepare()
         context.most_tokens = min(MAX_TOKENS, model.context_window // _RESULT_FRACTION)
@@ -196,6 +202,7 @@ class Agent:
             services.settings.budget.turn_steps,
             log_prompts=services.settings.log.prompts,
             writes=self.find_editor is not None,
+            notice=recall.problem,
         )
 
     def _lines_naming(self, name: str) -> str:

@@ -1,7 +1,8 @@
 """Unprompted recall: a search for what is known about a message, run while its turn starts.
 
-The search runs concurrently with the rest of the start. If it isn't done in time, or fails, the
-model can still search by itself: no turn waits for an index, or fails because of it.
+The search runs concurrently with the rest of the start, and the request waits for it: a model that
+isn't told what is known answers from what it was told before, which may hold no more. If the search
+isn't done in time, or fails, both the model and the person are told so.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from time import monotonic
 
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.sources import heading, quoted
@@ -18,9 +20,10 @@ from kbtui.offline.answer import Candidate
 from kbtui.text import clean_line, fold
 
 log = logging.getLogger(__name__)
-WAIT_SECONDS = 0.3
+WAIT_SECONDS = 5.0  # a model's first word takes longer
 _END_WAIT_SECONDS = 2.0
 _LEAD = "# Found for this message\n\n"
+_TO_MODEL = "(Nothing could be looked up for this message yet. Call `search` before you answer.)"
 
 
 class Recall:
@@ -29,11 +32,14 @@ class Recall:
     def __init__(self) -> None:
         self._context: ToolContext | None = None
         self._found: tuple[Candidate, ...] = ()
+        self._failed = False
+        self._until = 0.0
         self._thread: threading.Thread | None = None
 
     def begin(self, context: ToolContext, message: str) -> None:
         """Start the search in a thread."""
         self._context = context
+        self._until = monotonic() + WAIT_SECONDS
         self._thread = threading.Thread(
             target=self._search, args=(context, message), name="recall", daemon=True
         )
@@ -43,16 +49,37 @@ class Recall:
         try:
             self._found = Quoting(context).about(message)
         except Exception as error:  # noqa: BLE001 - a damaged index raises what its engines do
-            log.info("nothing is recalled: %s: %s", type(error).__name__, error)
+            self._failed = True
+            log.warning("nothing is recalled: %s: %s", type(error).__name__, error)
+
+    @property
+    def problem(self) -> str:
+        """What a person should know if nothing could be found, else ``""``.
+
+        Waits for the search until `WAIT_SECONDS` after its begin.
+        """
+        if self._thread is None:
+            return ""
+        self._thread.join(max(0.0, self._until - monotonic()))
+        if self._failed:
+            return "What is known about this couldn't be looked up; kbtui.log says why."
+        if self._thread.is_alive():
+            log.warning("nothing is recalled: the search took longer than %.0f s", WAIT_SECONDS)
+            return (
+                f"What is known about this couldn't be looked up within {WAIT_SECONDS:.0f} s, so"
+                " the answer may lack it."
+            )
+        return ""
 
     def text(self, shown: str, budget: int) -> str:
         """Return what was found, numbered for citation, except lines in `shown`; may be empty.
 
-        Waits at most `WAIT_SECONDS`; the text has at most `budget` tokens.
+        Waits for the search as `problem` does; the text has at most `budget` tokens.
         """
-        if self._context is None or self._thread is None:
+        if self._context is None:
             return ""
-        self._thread.join(WAIT_SECONDS)
+        if self.problem:
+            return f"{_LEAD}{_TO_MODEL}"
         lines = "\n".join(self._fitting(self._context, fold(shown), budget))
         return f"{_LEAD}{quoted(lines)}" if lines else ""
 

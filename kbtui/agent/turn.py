@@ -81,6 +81,7 @@ class Turn:
         writes: Whether anything can be written in this turn.
         not_kept: What the user said that wasn't stored but may be worth it.
         earlier: The earlier line that a stored statement may be about.
+        notice: What the user should know of the prompt; may be empty.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Turn:
     writes: bool = True
     not_kept: str = ""
     earlier: Earlier | None = None
+    notice: str = ""
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
@@ -129,9 +131,9 @@ class Turn:
         self._taint.update(dict.fromkeys(self.prompt.taint))
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
-        for attached in self.prompt.attachments:
-            if attached.problem:
-                self._emit(NoticeGiven(attached.problem))
+        attached = [each.problem for each in self.prompt.attachments]
+        for text in filter(None, (self.notice, *attached)):
+            self._emit(NoticeGiven(text))
         try:
             await self._ask_until_answered()
         except KbtuiError as error:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.agent import recall
+from kbtui.agent.events import NoticeGiven
 from kbtui.knowledge_base import KnowledgeBase
-from tests.agent.conftest import Remote, ask, model_at
+from tests.agent.conftest import Remote, Told, ask, model_at
 from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ async def test_nothing_private_is_found_unasked(
     assert "walrus" not in str(server.prompts[-1].body)
 
 
-async def test_a_damaged_index_costs_no_turn(
+async def test_a_damaged_index_costs_no_turn_and_is_said(
     kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -113,10 +115,34 @@ async def test_a_damaged_index_costs_no_turn(
     with ScriptedServer([Reply("Hello.")]) as server:
         told = await ask(kb, session, QUESTION, model_at(server))
     assert told.finished.text == "Hello."
-    assert found_in(server) == ""
+    assert "Call `search`" in found_in(server)
+    assert [each for each in notices(told) if "couldn't be looked up" in each]
 
 
-async def test_a_turn_goes_on_while_the_index_is_still_looked_through(
+def test_the_parts_of_a_prompt_hold_what_is_known_about_the_draft(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    parts = {each.name: each.tokens for each in kb.agent.prompt_parts(session, QUESTION)}
+    assert parts["recall"] > 10
+
+
+async def test_the_request_waits_for_a_slow_index(
+    kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = kb.search.search
+
+    def slow(*args: Any, **named: Any) -> Any:
+        sleep(1.0)
+        return search(*args, **named)
+
+    monkeypatch.setattr(kb.search, "search", slow)
+    with ScriptedServer([Reply("24.")]) as server:
+        told = await ask(kb, session, QUESTION, model_at(server))
+    assert "The pump takes 24 volts." in found_in(server)
+    assert notices(told) == []
+
+
+async def test_a_turn_goes_on_without_an_index_that_takes_too_long_and_says_so(
     kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_go = threading.Event()
@@ -126,5 +152,11 @@ async def test_a_turn_goes_on_while_the_index_is_still_looked_through(
     with ScriptedServer([Reply("Hello.")]) as server:
         told = await ask(kb, session, QUESTION, model_at(server))
     assert told.finished.text == "Hello."
+    assert "Call `search`" in found_in(server)
+    assert any("within 0 s" in each for each in notices(told))
     assert not let_go.is_set()
     let_go.set()
+
+
+def notices(told: Told) -> list[str]:
+    return [each.text for each in told.events if isinstance(each, NoticeGiven)]

@@ -33,6 +33,7 @@ from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from kbtui.agent.agent import Agent
+    from kbtui.agent.keeping import Keeping
     from kbtui.history.change import Change, Changed
     from kbtui.maintenance.check import Checking
     from kbtui.maintenance.doctor import DoctorFinding
@@ -169,14 +170,21 @@ class KnowledgeBase:
     @cached_property
     def agent(self) -> Agent:
         """The agent, which runs turns of conversation."""
-        from kbtui.agent.agent import Agent, Keeping
+        from kbtui.agent.agent import Agent
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
         agent.find_names = lambda: self.names
         agent.paid = self._count_cost
-        agent.find_keeping = lambda: Keeping(self.library, self.journal, self._remembering)
+        agent.find_keeping = lambda: self.keeping
         return agent
+
+    @cached_property
+    def keeping(self) -> Keeping:
+        """The store of what the user states, without a model."""
+        from kbtui.agent.keeping import Keeping
+
+        return Keeping(self.library, self.journal, self._remembering)
 
     def _count_cost(self, usd: float) -> None:
         self.memory.budget.record_conversation(usd)

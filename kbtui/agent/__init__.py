@@ -2,8 +2,9 @@
 
 Its public modules, the only ones that other packages import:
 
-agent            `Agent`, which answers messages, and `Keeping`, which stores statements
+agent            `Agent`, which answers messages
 events           the events a turn yields to whatever displays it
+keeping          `Keeping`, which stores statements
 attachments      references to files in messages
 tools.base       the tool interface, and what a tool is given (`ToolContext`)
 tools.toolbox    `Toolbox`, which runs tools; `own_tools`, the agent's

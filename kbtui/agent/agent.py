@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
-from kbtui.agent.keeping import Keeping as Keeping, Kept
+from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.prompt import AssembledPrompt, Part as Part
 from kbtui.agent.recall import Recall
 from kbtui.agent.refit import RefittedModel

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -34,6 +34,7 @@ from kbtui.cli.output import (
     session_shape,
     to_terminal,
 )
+from kbtui.cli.text_input import GivenText, TextCommand, text_argument
 from kbtui.errors import UsageError
 from kbtui.text import clean, clean_line, moment
 
@@ -50,8 +51,8 @@ _WITHOUT_MODEL = (
 )
 
 
-@click.command()
-@click.argument("text", nargs=-1)
+@click.command(cls=TextCommand)
+@text_argument()
 @model_option
 @remote_option
 @click.option(
@@ -62,17 +63,21 @@ _WITHOUT_MODEL = (
 @pass_place
 def ask(
     place: WorkspaceOption,
-    text: tuple[str, ...],
+    text: GivenText,
     model: str | None,
     remote: bool,
     ref: str | None,
     raw: bool,
     as_json: bool,
 ) -> int:
-    """Tell the agent something or ask it; stdin is appended."""
+    """Tell the agent something or ask it; stdin is appended.
+
+    A pipe or file on standard input is read to its end, with TEXT above it. In a loop that reads
+    standard input itself, give it none: kbtui ask TEXT </dev/null
+    """
     import asyncio
 
-    message = _message(text)
+    message = text.read_appended("ask")
     with place.opened() as kb:
         if model:
             use_model(kb, model, remote=remote)
@@ -122,17 +127,6 @@ def _condense_detached(root: Path, session: str) -> None:
     command = own_program("kbtui", "-w", str(root), "consolidate", "--if-due", session)
     with suppress(OSError):  # the next answer tries again
         start_detached(command, {**os.environ, **own_paths()})
-
-
-def _message(text: tuple[str, ...]) -> str:
-    parts = [" ".join(text).strip()]
-    stdin: TextIO | None = sys.stdin  # None if the parent process closed it
-    if stdin is not None and not stdin.isatty():
-        parts.append(stdin.read().strip())
-    message = "\n\n".join(part for part in parts if part)
-    if not message:
-        raise UsageError("There is nothing to ask.", 'Try: kbtui ask "what did we decide?"')
-    return message
 
 
 def open_session(kb: KnowledgeBase, ref: str | None) -> Session:

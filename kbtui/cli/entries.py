@@ -35,6 +35,7 @@ from kbtui.cli.output import (
     say_styled,
     to_terminal,
 )
+from kbtui.cli.text_input import MOST_OF_BODY, GivenText, TextCommand, text_option
 from kbtui.errors import (
     ConflictError,
     KbtuiError,
@@ -256,10 +257,10 @@ def links(place: WorkspaceOption, entry: str, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-@click.command()
+@click.command(cls=TextCommand)
 @click.argument("type_", metavar="TYPE", shell_complete=entry_types)
 @click.argument("title")
-@click.option("-b", "--body", metavar="TEXT", help="Its text; `-` reads standard input.")
+@text_option("-b", "--body", "text", help="Its text; only `-` reads standard input.")
 @click.option("-t", "--tag", "tags", metavar="TAG", multiple=True, help="A tag; may be repeated.")
 @click.option("--summary", default="", help="A one-line summary for the index.")
 @click.option("--in", "folder", metavar="FOLDER", default="", help="Where; else by type or habit.")
@@ -271,6 +272,7 @@ def new(
     place: WorkspaceOption,
     type_: str,
     title: str,
+    text: GivenText,
     again: bool,
     then_edit: bool,
     as_json: bool,
@@ -280,8 +282,7 @@ def new(
 
     TYPE is topic, person, decision, fact, preference, project or reference.
     """
-    if content.get("body") == "-":
-        content["body"] = sys.stdin.read()
+    content["body"] = text.read_option(most=MOST_OF_BODY)
     with place.opened() as kb:
         if folder := content.get("folder"):
             content["folder"] = folder_of(kb.workspace, folder)

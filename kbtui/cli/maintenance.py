@@ -13,6 +13,7 @@ import click
 
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
+from kbtui.cli.text_input import GivenText, TextCommand, text_argument
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, counted, moment
 
@@ -330,8 +331,8 @@ def _shape(done: Synced) -> dict[str, Any]:
     }
 
 
-@click.command()
-@click.argument("text", required=False)
+@click.command(cls=TextCommand)
+@text_argument(one_word=True)
 @click.option("--dry-run", is_flag=True, help="Show where it stands, and change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--count", type=int, help="How often it occurs; required for a common word.")
@@ -340,7 +341,7 @@ def _shape(done: Synced) -> dict[str, Any]:
 @pass_place
 def purge(
     place: WorkspaceOption,
-    text: str | None,
+    text: GivenText,
     dry_run: bool,
     yes: bool,
     count: int | None,
@@ -354,7 +355,7 @@ def purge(
     """
     from kbtui.redaction.secret import Secret
 
-    secret = Secret(text if text is not None else _prompt_secret())
+    secret = Secret(_secret_text(text))
     purging = _open_purging(place)
     if dry_run or not (yes or as_json or not sys.stdin.isatty()):
         found = purging.find(secret)
@@ -379,13 +380,10 @@ def _open_purging(place: WorkspaceOption) -> Purging:
     return Purging(workspace, history)
 
 
-def _prompt_secret() -> str:
-    if sys.stdin.isatty():
+def _secret_text(text: GivenText) -> str:
+    if text.words is None and sys.stdin.isatty():
         return str(click.prompt("What is to be removed", hide_input=True, err=True))
-    text = sys.stdin.read().rstrip("\r\n")
-    if not text:
-        raise UsageError("There is nothing to remove.", "Give the secret on standard input.")
-    return text
+    return text.read("remove").rstrip("\n")
 
 
 def _say_purged(done: Purged, *, as_json: bool) -> int:

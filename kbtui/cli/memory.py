@@ -1,4 +1,4 @@
-"""Commands on memory: remember, forget, consolidate, audit, dream, dream-log, dream-restore."""
+"""Commands on memory: add, remember, forget, consolidate, audit, dream and its log."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from kbtui.cli.output import (
     say_line,
     say_styled,
 )
+from kbtui.cli.text_input import MOST_OF_FACT, GivenText, TextCommand, text_argument
 from kbtui.errors import UsageError
-from kbtui.text import counted
+from kbtui.text import clean_line, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +39,17 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 
-@click.command()
-@click.argument("text", nargs=-1, required=True)
+@click.command(cls=TextCommand)
+@text_argument()
 @pass_place
-def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
-    """Keep a fact in MEMORY.md, which is part of every prompt."""
+def remember(place: WorkspaceOption, text: GivenText) -> None:
+    """Keep a fact in MEMORY.md, which is part of every prompt.
+
+    Without TEXT, and for `-`, standard input is read.
+    """
+    fact = text.read("remember", most=MOST_OF_FACT)
     with place.opened() as kb:
-        kept = kb.memory.remembering.remember(" ".join(text))
+        kept = kb.memory.remembering.remember(fact)
     say(f"{kb.workspace.file('memory/MEMORY.md')}:{kept.line} {kept.fact}")
     if kept.commit is None:
         note("That is known already.")
@@ -52,14 +57,40 @@ def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
         note(f"kbtui: {kept.warning}")
 
 
-@click.command()
-@click.argument("text", nargs=-1, required=True)
+@click.command(cls=TextCommand)
+@text_argument()
+@pass_place
+def add(place: WorkspaceOption, text: GivenText) -> None:
+    """Note something in today's journal, as it stands.
+
+    It asks nothing, neither you nor a model: for a hotkey or a script. Without TEXT, and for `-`,
+    standard input is read.
+    """
+    from kbtui.history.change import Origin
+
+    said = text.read("note")
+    with place.opened() as kb:
+        noted = kb.keeping.note(said, Origin())
+    first = said.strip().partition("\n")[0]
+    say(f"{kb.workspace.file(noted.path)}:{noted.line} {clean_line(first)}")
+    if not noted.changes:
+        note("That is noted already.")
+    if noted.notice:
+        note(f"kbtui: {noted.notice}")
+
+
+@click.command(cls=TextCommand)
+@text_argument()
 @click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
 @pass_place
-def forget(place: WorkspaceOption, text: tuple[str, ...], is_sure: bool) -> int:
-    """Remove what memory and entries say about something."""
+def forget(place: WorkspaceOption, text: GivenText, is_sure: bool) -> int:
+    """Remove what memory and entries say about something.
+
+    Without TEXT, and for `-`, standard input is read; then it can't ask, and needs --yes.
+    """
+    said = text.read("forget", most=MOST_OF_FACT)
     with place.opened() as kb:
-        plan = kb.memory.forgetting.plan(" ".join(text))
+        plan = kb.memory.forgetting.plan(said)
         _print_plan(plan, kb.workspace)
         if not is_sure and not _is_agreed(plan):
             note("Nothing was changed.")

@@ -100,6 +100,7 @@ for _command in (
     why,
     history.undo,
     history.restore,
+    memory.add,
     memory.remember,
     memory.forget,
     ask.sessions,

@@ -20,6 +20,7 @@ from kbtui.cli.output import (
     say_line,
     say_styled,
 )
+from kbtui.cli.text_input import MOST_OF_FACT, GivenText, TextCommand, text_argument
 from kbtui.errors import UsageError
 from kbtui.search.results import QUERY_LANGUAGE
 from kbtui.text import clean, counted
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 
-class _Search(click.Command):
+class _Search(TextCommand):
     """A command whose help describes the query language."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -39,7 +40,7 @@ class _Search(click.Command):
 
 
 @click.command(cls=_Search)
-@click.argument("query", required=False)
+@text_argument("query", metavar="[QUERY|-]", one_word=True)
 @click.option("-n", "limit", metavar="N", type=click.IntRange(1, 1000), default=10, help="Hits.")
 @click.option(
     "--scope",
@@ -56,7 +57,7 @@ class _Search(click.Command):
 )
 @click.option(
     "--queries",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8", errors="replace"),
     metavar="FILE|-",
     help='Answer lines {"id","text"} with lines {"id","hits"}.',
 )
@@ -65,7 +66,7 @@ class _Search(click.Command):
 @pass_place
 def search(
     place: WorkspaceOption,
-    query: str | None,
+    query: GivenText,
     limit: int,
     scope: str,
     at: str | None,
@@ -74,17 +75,22 @@ def search(
     weak: bool,
     as_json: bool,
 ) -> int:
-    """Search for passages by words and by meaning."""
-    if (query is None) == (queries is None):
-        raise UsageError("Search needs a query.", 'Try: kbtui search "what did we decide"')
+    """Search for passages by words and by meaning.
+
+    Without QUERY, and for `-`, standard input is read.
+    """
+    if query.words is not None and queries is not None:
+        raise UsageError("Search takes a query or --queries, not both.", "Leave one of them out.")
     options: dict[str, Any] = {"scope": scope, "limit": limit, "at": at}
-    with place.opened() as kb:
-        if queries is not None:
+    if queries is not None:
+        with place.opened() as kb:
             return _answer_many(kb, queries, options, semantic=semantic)
+    words = query.read("search for", most=MOST_OF_FACT)
+    with place.opened() as kb:
         result = kb.search.search(
-            query or "", **options, semantic=semantic is not False, wait=semantic is True
+            words, **options, semantic=semantic is not False, wait=semantic is True
         )
-        elsewhere = 0 if at else kb.search.in_conversations(query or "", scope)
+        elsewhere = 0 if at else kb.search.in_conversations(words, scope)
     if as_json:
         say_json({**result_shape(result, kb.workspace), "in_conversations": elsewhere})
     else:

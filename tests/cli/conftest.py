@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,10 +58,14 @@ class Command:
 def kbtui(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Command:
+    given = tmp_path / "standard-input"
+
     def execute(argv: list[str], stdin: str) -> Done:
-        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        given.write_text(stdin)
         capsys.readouterr()
-        status = run(argv)
+        with given.open() as stream, monkeypatch.context() as patched:
+            patched.setattr("sys.stdin", stream)
+            status = run(argv)
         captured = capsys.readouterr()
         return Done(status, captured.out, captured.err)
 

@@ -351,6 +351,24 @@ class McpSettings(_Section):
     )
 
 
+class WorkspaceSettings(_Section):
+    """The workspace that is used without naming one."""
+
+    default: str = _option(
+        "",
+        "Your workspace",
+        "The workspace used outside of any, such as ~/notes. Empty: in your data folder.",
+    )
+
+    @field_validator("default")
+    @classmethod
+    def _whole(cls, default: str) -> str:
+        """Reject paths that would mean something else in every folder."""
+        if default and not default.startswith(("/", "~")):
+            raise ValueError(f"{default!r} has to be a whole path, such as ~/notes")
+        return default
+
+
 class UiSettings(_Section):
     """The app's appearance and keys."""
 
@@ -388,6 +406,7 @@ class Settings(_Section):
     sync: SyncSettings = SyncSettings()
     privacy: PrivacySettings = PrivacySettings()
     mcp: McpSettings = McpSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
     ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
 

@@ -163,3 +163,13 @@ def test_the_override_of_dreams_model_is_the_model_of_its_role(home: Path) -> No
 def test_an_override_beside_broken_settings_is_reported_as_such(home: Path, models: object) -> None:
     with pytest.raises(ConfigurationError, match="models"):
         load_settings(overrides={"dream": {"model_override": "openai/x"}, "models": models})
+
+
+def test_the_default_workspace_is_a_whole_path_and_the_users_alone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="whole path"):
+        load_settings(environment={"KBTUI_WORKSPACE__DEFAULT": "notes"})
+    there = {"KBTUI_WORKSPACE__DEFAULT": "~/notes", "KBTUI_WORKSPACE": "/elsewhere"}
+    assert load_settings(environment=there).workspace.default == "~/notes"
+    (tmp_path / "kbtui.toml").write_text('[workspace]\ndefault = "/elsewhere"\n')
+    with pytest.raises(ConfigurationError, match="may not"):
+        load_settings(tmp_path, environment={})

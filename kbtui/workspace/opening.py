@@ -67,14 +67,17 @@ def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path
     """Find the workspace to use.
 
     In this order: `named`, ``KBTUI_WORKSPACE``, the nearest parent of the current folder that has
-    ``.kbtui/``, and the user's default one, which may not exist yet.
+    ``.kbtui/``, that of the setting ``workspace.default``, and the one in the user's data folder,
+    which may not exist yet.
 
     Args:
         named: The folder given by the user.
         patience: The timeout in seconds for its disk.
 
     Raises:
-        WorkspaceError: A folder was given that doesn't exist or isn't a folder.
+        WorkspaceError: A folder was given that doesn't exist or isn't a folder, or the setting
+            names one that is no workspace and can't become one.
+        ConfigurationError: The setting can't be read.
         NotAnsweringError: Its disk doesn't respond.
     """
     found: SimpleQueue[Path | Exception] = SimpleQueue()
@@ -110,7 +113,25 @@ def _resolve(named: Path | None) -> Path:
     for folder in (here, *here.parents):
         if (folder / MACHINE).is_dir():
             return folder
-    return default_workspace()
+    return _chosen_workspace() or default_workspace()
+
+
+def _chosen_workspace() -> Path | None:
+    """Return the workspace that the settings name; None if they name none."""
+    from kbtui.settings import load_settings
+
+    named = load_settings().workspace.default
+    if not named:
+        return None
+    root = _absolute(Path(named))
+    # Never created without asking: its disk may only be away.
+    if root.is_dir() and ((root / MACHINE).is_dir() or can_become_workspace(root)):
+        return root.resolve()
+    raise WorkspaceError(
+        f"There is no workspace at {root}, which the setting `workspace.default` names.",
+        f"Make one there with `kbtui init {root}`, or name another:"
+        " `kbtui config set workspace.default FOLDER`.",
+    )
 
 
 def _absolute(path: Path) -> Path:
@@ -124,7 +145,7 @@ def _absolute(path: Path) -> Path:
 
 
 def default_workspace() -> Path:
-    """Return the path of the default workspace, which may not exist yet."""
+    """Return the path of the workspace in the user's data folder, which may not exist yet."""
     from platformdirs import user_data_path
 
     return user_data_path("kbtui") / "workspace"

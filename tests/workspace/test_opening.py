@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError, StorageError, WorkspaceError
+from kbtui.setting_values import write_setting
 from kbtui.workspace.layout import conflict_copy_of, is_conflict_copy, is_recorded, short_name
 from kbtui.workspace.opening import (
     NotAnsweringError,
@@ -288,3 +289,30 @@ def test_a_current_folder_that_was_deleted_is_one_sentence(
     with pytest.raises(WorkspaceError, match="isn't there any more"):
         create_workspace(Path("new"))
     assert find_workspace(root) == root
+
+
+def test_the_default_workspace_of_the_settings_is_found_outside_of_any(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = create_workspace(home / "notes").root
+    other = create_workspace(tmp_path / "other").root
+    write_setting("workspace.default", "~/notes")
+    monkeypatch.chdir(tmp_path)
+    assert find_workspace() == chosen
+    monkeypatch.chdir(other)
+    assert find_workspace() == other
+    monkeypatch.setenv("KBTUI_WORKSPACE", str(tmp_path))
+    assert find_workspace() == tmp_path
+
+
+def test_a_default_workspace_that_is_away_is_not_made_anew(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (home / "disk" / "notes", home):
+        write_setting("workspace.default", str(folder))
+        with pytest.raises(WorkspaceError, match=r"workspace\.default") as caught:
+            find_workspace()
+        assert f"kbtui init {folder}" in caught.value.hint
+    assert not (home / "disk").exists()
+    assert not (home / ".kbtui").exists()

@@ -22,6 +22,7 @@ from kbtui.workspace.layout import ENTRIES
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -30,23 +31,32 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOption:
-    """The workspace a command works on; `named` is None if none was given."""
+    """The workspace a command works on; `named` is None if none was given.
+
+    It is `typed` if it was named on the command line, not by a variable set long before.
+    """
 
     named: Path | None = None
+    typed: bool = False
 
     @contextmanager
     def opened(self) -> Iterator[KnowledgeBase]:
         """Open the knowledge base for the block and write its notices to standard error.
 
         Without a named workspace the nearest or the user's own is opened, and created if missing.
+        If something is written to one that isn't around the current folder, it is named afterwards.
         """
         kb = self.open()
+        written: list[Changed] = []
+        kb.subscribe(written.append)
         try:
             for notice in kb.notices:
                 note(f"kbtui: {notice}")
             yield kb
         finally:
             kb.close()
+            if written and not self.typed and not _is_around_us(kb.workspace.root):
+                note(f"kbtui: Written in the workspace {kb.workspace.root}.")
 
     def open(self) -> KnowledgeBase:
         """Open the knowledge base like `opened`; the caller has to close it."""
@@ -65,6 +75,14 @@ class WorkspaceOption:
         root = find_workspace(self.named)
         if self.named is not None and not can_become_workspace(root):
             open_workspace(root)
+
+
+def _is_around_us(root: Path) -> bool:
+    """Return whether the current folder is in a workspace."""
+    try:
+        return Path.cwd().is_relative_to(root)
+    except OSError:  # the current folder was deleted
+        return False
 
 
 def use_model(kb: KnowledgeBase, name: str, *, remote: bool) -> None:

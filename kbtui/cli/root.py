@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from kbtui import __version__
 from kbtui.cli import ask, entries, history, maintenance, memory, output, search
@@ -72,13 +73,14 @@ class _Folder(click.Path):
     metavar="DIR",
     envvar="KBTUI_WORKSPACE",
     type=_Folder(file_okay=False),
-    help="The workspace; else the nearest one above this folder, else your own.",
+    help="The workspace; else the nearest one above this folder, else that of the settings.",
 )
 @click.version_option(__version__, prog_name="kbtui", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, workspace: Path | None) -> None:
     """A personal knowledge base in the terminal. Without a command the app starts."""
-    ctx.obj = WorkspaceOption(workspace)
+    source = ctx.get_parameter_source("workspace")
+    ctx.obj = WorkspaceOption(workspace, typed=source is ParameterSource.COMMANDLINE)
 
 
 for _command in (

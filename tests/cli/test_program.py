@@ -382,3 +382,21 @@ def test_an_empty_list_is_no_failure(kbtui: Command, words: str) -> None:
 @pytest.mark.parametrize("words", ["list --tag x", "log --actor dream", "search zyxwvu"])
 def test_a_filter_that_nothing_fits_exits_with_1(kbtui: Command, words: str) -> None:
     assert kbtui(*words.split()).status == 1
+
+
+def test_whoever_writes_says_in_which_workspace_if_it_is_not_the_folder_one_is_in(
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = f"Written in the workspace {kbtui.root}."
+    kbtui.bare("config", "set", "workspace.default", str(kbtui.root))
+    assert where in kbtui.bare("add", "The boiler hums").err
+    assert where in kbtui.bare("remember", "I prefer tea").err
+    assert where in kbtui.bare("new", "fact", "A fact").err
+    assert where in kbtui.bare("undo").err
+    assert where in kbtui.bare("ask", "remember that the gate squeaks").err
+    assert "Written in" not in kbtui.bare("list").err + kbtui.bare("remember", "I prefer tea").err
+    assert "Written in" not in kbtui("add", "It was named").err
+    monkeypatch.setenv("KBTUI_WORKSPACE", str(kbtui.root))
+    assert where in kbtui.bare("add", "A variable names it").err
+    monkeypatch.chdir(kbtui.root / "knowledge")
+    assert "Written in" not in kbtui.bare("add", "We are in it").err

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
 INTERRUPTED = 130
+_DUMB_TERMINALS = ("dumb", "unknown")
 
 
 def main() -> int:
@@ -76,6 +77,13 @@ def _app(workspace: str | None) -> int:
         sys.stderr.write(
             "kbtui: The app needs a terminal, and standard input or output is none.\n"
             "  In a script use a command; `kbtui --help` lists them.\n"
+        )
+        return 2
+    if (terminal := os.environ.get("TERM", "")) in _DUMB_TERMINALS:
+        sys.stderr.write(
+            f"kbtui: The app can't draw on this terminal: TERM is {terminal}.\n"
+            "  `kbtui chat --plain` is a conversation line by line, and `kbtui --help` lists the"
+            " other commands.\n  If it can do more, say so: TERM=xterm-256color kbtui\n"
         )
         return 2
     from kbtui.tui.terminal import first_keys

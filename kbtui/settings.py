@@ -378,6 +378,13 @@ class UiSettings(_Section):
         "Letters instead of signs",
         "Letters (D P J T F S R) for the kinds of notes instead of signs.",
     )
+    blink: bool = _option(True, "Blinking cursor", "Without it an idle screen sends nothing.")
+    animation: bool = _option(
+        True, "Animation", "Moves what shows that something runs; off for screen readers."
+    )
+    mouse: bool = _option(
+        True, "Mouse", "Off, the terminal's own selection works, and no movement is sent."
+    )
     keys: dict[str, str] = Field(
         default_factory=dict, title="Keys", description="Keys of your own, by action."
     )

@@ -102,6 +102,21 @@ class Terminal:
         """Read until `text` no longer stands on the screen."""
         return self.wait(lambda screen: text not in screen, timeout)
 
+    def wait_silent(self, seconds: float, timeout: float = DEADLINE) -> None:
+        """Read until the program has sent nothing for so long.
+
+        Raises:
+            TimeoutError: it never stopped; the message shows what it sent last.
+        """
+        started = last = time.perf_counter()
+        while time.perf_counter() - last < seconds:
+            before = len(self.output)
+            self._pump()
+            if len(self.output) > before:
+                last = time.perf_counter()
+            if last - started > timeout:
+                raise TimeoutError(f"it goes on sending: {bytes(self.output[-400:])!r}")
+
     def wait_exit(self, timeout: float = DEADLINE) -> int:
         """Read until the program ends; returns its exit status (negative: the signal).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import threading
 from functools import partial, wraps
 from pathlib import Path
@@ -47,10 +48,11 @@ from kbtui.tui.terminal.process import (
     release_closed_widgets,
     shorten_switch_interval,
 )
+from kbtui.tui.terminal.restless import Restless
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import last_parts
-from kbtui.tui.widgets.kinds import PALETTE
+from kbtui.tui.widgets.kinds import PALETTE, locale_has_signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.settings import Settings
     from kbtui.tui.actions.registry import Action
     from kbtui.tui.app import help as help_, settings_screen, tasks, theme_screen, workspaces
     from kbtui.tui.chat.commands import reports
@@ -194,6 +197,7 @@ class KbtuiApp(KeysInOrder):
         self._signals: SignalWatch | None = None
         self._interrupted_at = 0.0
         self.themes = ThemeManager(self, self.tell)
+        self._restless = Restless(self)
 
     @property
     def main(self) -> MainScreen:
@@ -242,7 +246,9 @@ class KbtuiApp(KeysInOrder):
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
-        PALETTE.letters = kb.settings.ui.plain or self._has_few_colors
+        PALETTE.letters = (
+            kb.settings.ui.plain or self._has_few_colors or not locale_has_signs(os.environ)
+        )
         kb.subscribe(self._knowledge_changed)
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
@@ -258,13 +264,23 @@ class KbtuiApp(KeysInOrder):
             self.call_from_thread(self.main.notes.show_first, first)
         if self._workspace is None and (vault := workspaces.vault_notice(kb.workspace.root)):
             self.notice(vault)
-        self.themes.load(kb.settings)
+        self._follow_settings(kb.settings)
         with self._services_lock:
             if self._is_closing:
                 return
             kb.start()
         kb.models.warm_up()
         freeze_objects()
+
+    def _follow_settings(self, settings: Settings) -> None:
+        """Apply the settings of the app's looks; called in a thread."""
+        self.themes.load(settings)
+        ui = settings.ui
+        follow = partial(self._restless.follow, self._driver)
+        self.call_from_thread(follow, blink=ui.blink, animation=ui.animation, mouse=ui.mouse)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self._restless.focused(event.widget)
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -544,7 +560,7 @@ class KbtuiApp(KeysInOrder):
         except KbtuiError as error:
             self.call_from_thread(self.tell, str(error))
         else:
-            self.themes.load(settings)
+            self._follow_settings(settings)
 
     @_needs_workspace
     @latest("report")

@@ -15,6 +15,7 @@ from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.messages import Working, go_to, tell
 from kbtui.tui.terminal.lazy_modules import lazy_modules
+from kbtui.tui.terminal.restless import is_still
 from kbtui.tui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -65,8 +66,12 @@ class ChatHost(Pane):
                 lambda text: self.post_message(Working(text)),
                 self.give_back,
             )
-            self.set_interval(_TICK_SECONDS, self._conversation.tick)
+            self.set_interval(_TICK_SECONDS, self._tick)
         return self._conversation
+
+    def _tick(self) -> None:
+        if not is_still(self):
+            self.conversation.tick()
 
     @abstractmethod
     def run_command(self, command: Command) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,13 @@ class Palette:
 
 PALETTE = Palette()
 """The palette of this process, read in any thread."""
+
+
+def locale_has_signs(environment: Mapping[str, str]) -> bool:
+    """Return whether the terminal's locale, as far as the environment names one, is in UTF-8."""
+    named = next(filter(None, map(environment.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    codeset = named.partition("@")[0].partition(".")[2].lower().replace("-", "")
+    return named not in {"C", "POSIX"} and codeset in {"", "utf8"}
 
 
 def kind_colour(theme: Theme, name: str) -> str:

@@ -25,6 +25,7 @@ from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import AppSnapshot
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
+from kbtui.tui.widgets.kinds import locale_has_signs
 from kbtui.workspace.opening import set_first_note
 from tests.memory.memory_room import call_slice
 from tests.models.local_servers import llama_cpp, serving
@@ -674,3 +675,27 @@ async def test_kinds_are_letters_in_an_app_whose_person_wants_that_and_in_no_oth
         async with running(tmp_path / plain, entries=1) as shell:
             tree = shell.app.main.notes.knowledge_tree
             await shell.until(lambda tree=tree, shown=shown: shown in text_of(tree))
+
+
+async def test_kinds_are_letters_where_the_locale_has_no_signs(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    async with running(tmp_path, entries=1) as shell:
+        tree = shell.app.main.notes.knowledge_tree
+        await shell.until(lambda: "T Topic 0" in text_of(tree))
+
+
+@pytest.mark.parametrize(
+    ("environment", "has_signs"),
+    [
+        ({}, True),
+        ({"LANG": "de_DE.UTF-8"}, True),
+        ({"LC_ALL": "C", "LANG": "de_DE.UTF-8"}, False),
+        ({"LC_ALL": "", "LANG": "POSIX"}, False),
+        ({"LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
+        ({"LANG": "de_DE"}, True),
+        ({"LANG": "de_DE.ISO-8859-1"}, False),
+        ({"LANG": "en_GB.utf8@euro"}, True),
+    ],
+)
+def test_a_locale_has_signs_if_it_is_in_utf_8(environment, has_signs) -> None:
+    assert locale_has_signs(environment) is has_signs

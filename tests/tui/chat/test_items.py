@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import monotonic
 
 import pytest
 
@@ -25,6 +26,7 @@ from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     LinkItem,
     NoticeItem,
+    PendingItem,
     Target,
     UserItem,
     citation_items,
@@ -216,3 +218,10 @@ def test_calls_to_which_a_server_gave_one_id_are_shown_each() -> None:
     now = datetime.now(UTC)
     shown = replay([SessionMessage(1, now, "assistant", "", tool_calls=calls)])
     assert [each.tool for each in shown if isinstance(each, ToolItem)] == ["search", "read_entry"]
+
+
+def test_what_is_pending_neither_turns_nor_counts_without_animation() -> None:
+    turning = PendingItem(since=monotonic() - 100).lay_out(60)
+    still = PendingItem(since=monotonic() - 100, still=True).lay_out(60)
+    assert "thinking 100 s" in turning[0].text
+    assert still[0].text == "thinking · Esc stops"

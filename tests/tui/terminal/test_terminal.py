@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +13,8 @@ from kbtui.tui.terminal.state import Drafts, workspace_state
 from tests.terminal import CTRL_C, ENTER, F
 from tests.tui.pty_app import start
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.pty
+ALT_SCREEN_ON, MOUSE_ON, MOUSE_OFF = b"\x1b[?1049h", b"\x1b[?1000h", b"\x1b[?1000l"
 ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[<u"
 
 
@@ -226,3 +224,50 @@ def test_what_was_typed_in_a_note_is_there_after_a_kill(workspace: Path) -> None
         terminal.wait_for("Old.")
         terminal.send("e")
         terminal.wait_for("TYPED", "Unsaved text of an earlier time is back.")
+
+
+def test_without_a_blinking_cursor_an_idle_screen_sends_nothing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_UI__BLINK", "false")
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        terminal.wait_silent(3)
+        for keys in ("still here", F[7], "\x1b"):  # a field that gets the focus later, too
+            terminal.send(keys)
+            terminal.wait_silent(3)
+        assert "still here" in terminal.text
+    monkeypatch.setenv("KBTUI_UI__BLINK", "true")
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        with pytest.raises(TimeoutError, match="goes on sending"):
+            terminal.wait_silent(3, timeout=4)
+
+
+def test_the_mouse_is_left_to_the_terminal_if_the_settings_say_so(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_UI__MOUSE", "false")
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        terminal.wait(lambda _: MOUSE_OFF in terminal.output)
+        suspended_at = len(terminal.output)
+        terminal.send("\x1a")  # Ctrl+Z
+        terminal.wait(lambda _: _is_stopped(terminal.pid))
+        terminal.kill(signal.SIGCONT)
+        terminal.wait(lambda _: ALT_SCREEN_ON in terminal.output[suspended_at:])
+        terminal.send("typed")
+        terminal.wait_for("typed")
+        assert MOUSE_ON not in terminal.output[suspended_at:]
+
+
+@pytest.mark.parametrize("name", ["dumb", "unknown"])
+def test_a_dumb_terminal_gets_a_sentence(name: str) -> None:
+    program = f"import os, sys; os.environ['TERM'] = {name!r}; sys.argv[1:] = []\n"
+    program += "from kbtui.__main__ import main; sys.exit(main())"
+    with start(Path(), program=program) as terminal:
+        assert terminal.wait_exit() == 2
+        assert f"TERM is {name}" in terminal.text
+        assert "kbtui chat --plain" in terminal.text
+        assert "TERM=xterm-256color kbtui" in terminal.text
+        assert b"\x1b" not in terminal.output

@@ -189,15 +189,19 @@ class AnswerItem(Item):
 
 @dataclass(eq=False, slots=True)
 class PendingItem(Item):
-    """The spinner while an answer is pending; `since` is a monotonic time in seconds."""
+    """The spinner while an answer is pending; `since` is a monotonic time in seconds.
+
+    A `still` one neither turns nor counts.
+    """
 
     since: float = 0.0
+    still: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        waited = monotonic() - self.since
-        sign = _SPINNER[int(waited * 5) % len(_SPINNER)]
+        waited = 0.0 if self.still else monotonic() - self.since
+        sign = "" if self.still else f"{_SPINNER[int(waited * 5) % len(_SPINNER)]} "
         seconds = f" {waited:.0f} s" if waited >= _SHOWN_AFTER_SECONDS else ""
-        text = Content.styled(f"{sign} thinking{seconds} · Esc stops", ".chat--muted")
+        text = Content.styled(f"{sign}thinking{seconds} · Esc stops", ".chat--muted")
         return [Line(text.truncate(width, ellipsis=True))]
 
 

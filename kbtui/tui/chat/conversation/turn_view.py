@@ -39,6 +39,7 @@ from kbtui.tui.chat.conversation.items import (
 )
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.conversation.written import WrittenNote
+from kbtui.tui.terminal.restless import is_still
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -110,7 +111,9 @@ class TurnView:
 
     def _show_pending(self) -> None:
         if self._pending is None:
-            self._pending = self._add(PendingItem(since=monotonic()))
+            self._pending = self._add(
+                PendingItem(since=monotonic(), still=is_still(self._transcript))
+            )
 
     def _hide_pending(self) -> None:
         if self._pending is not None:

@@ -82,6 +82,21 @@ async def test_keys_are_sent_before_the_field_that_one_of_them_opens_is_there() 
         )
 
 
+async def test_a_paste_of_several_lines_into_a_field_loses_all_but_the_first() -> None:
+    async with Plain().run_test() as pilot:
+        field = Input()
+        await pilot.app.mount(field)
+        field.focus()
+        await pilot.pause()
+        pilot.app.post_message(events.Paste("Kestrel\nmast"))
+        await pilot.pause()
+        await pilot.pause()
+        assert field.value == "Kestrel", (
+            "`_forward` and `as_one_line` of kbtui/tui/terminal/type_ahead.py may go, if what it is"
+            " now is as good"
+        )
+
+
 async def test_undo_that_hides_the_scrollbar_of_a_text_area_fails() -> None:
     async with Plain().run_test() as pilot:
         area = pilot.app.query_one(TextArea)

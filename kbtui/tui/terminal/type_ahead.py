@@ -6,7 +6,9 @@ the focus. If ``/dddd`` is pasted, or typed while the machine is busy, the lette
 dispatched before the field exists, and would delete entries instead of filtering them. So each key
 is queued until everything that the previous one triggered has settled.
 
-Text for a focused field isn't queued: it can't open anything.
+Text for a focused field isn't queued: it can't open anything. What is pasted into a field of one
+line is made one line on its way, for every `Input`, that of Textual's palette too: Textual takes
+the first line and drops the others without a word.
 
 While the app isn't ready (`KeysInOrder.ready_for_more`), keys are queued as well, so none is lost.
 """
@@ -28,6 +30,8 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
+from kbtui.text import clean
+
 _OPENING_GROUPS = frozenset(
     {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}
 )
@@ -39,6 +43,8 @@ _LONGEST_WAIT_SECONDS = 3.0
 _LEAVE_KEYS = frozenset({"escape", "ctrl+c", "ctrl+q"})
 _MAX_ROUNDS = 8
 _POLL_SECONDS = 0.005
+_FIELD_CHARACTERS = 10_000
+"""Characters of a paste that a field of one line takes: it draws all of them at each key."""
 _Input = events.Key | events.Paste
 
 
@@ -79,14 +85,24 @@ class KeysInOrder(App[None]):
             self._queue.append(event)
             self._dispatcher = asyncio.create_task(self._dispatch_queue(self._moment()))
         elif self._is_text(event):
-            await super().on_event(event)
+            await self._forward(event)
             if self.focused is not None:
                 self.text_typed.publish(self.focused)
         else:
             before = AppSnapshot(self)
             self.handling_since = event.time
-            await super().on_event(event)
+            await self._forward(event)
             self._dispatcher = asyncio.create_task(self._dispatch_queue(before))
+
+    async def _forward(self, event: _Input) -> None:
+        """Pass a key or paste on to the widget with the focus, a paste as what fits into it."""
+        if isinstance(event, events.Paste) and isinstance(self.focused, Input):
+            if len(event.text) > _FIELD_CHARACTERS:
+                taken = f"{_FIELD_CHARACTERS:,} of {len(event.text):,}"
+                said = f"A field of one line takes so much: the first {taken} characters are in it."
+                self.notify(said, severity="warning", markup=False)
+            event = events.Paste(as_one_line(event.text[:_FIELD_CHARACTERS]))
+        await super().on_event(event)
 
     def input_arrived(self) -> None:
         """React to a key press; a hook for subclasses."""
@@ -155,12 +171,20 @@ class KeysInOrder(App[None]):
 
         async def deliver() -> None:
             try:
-                await super(KeysInOrder, self).on_event(event)
+                await self._forward(event)
             finally:
                 delivered.set()
 
         if self.call_later(deliver):
             await delivered.wait()
+
+
+def as_one_line(text: str) -> str:
+    """Join the lines of a text with blanks, without control characters; one line keeps its own."""
+    lines = clean(text).replace("\t", " ").splitlines()
+    if len(lines) > 1:
+        lines = [line.strip() for line in lines if line.strip()]
+    return " ".join(lines)
 
 
 def _is_input(event: events.Event) -> TypeGuard[_Input]:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from textual import events
 from textual.widgets import Input
 
 from kbtui.knowledge_base import KnowledgeBase
@@ -47,6 +48,40 @@ async def test_letters_after_the_filter_key_are_filtered_by(tmp_path):
         type_at_once(app, "j", "j", "/", *"dddd")
         await until(pilot, lambda: line_typed(app) == "dddd")
     assert kb.history.head() == head
+
+
+@pytest.mark.parametrize("keys", ["/", "R"], ids=["filter", "rename"])
+async def test_lines_pasted_into_a_field_are_joined_by_blanks(tmp_path, keys):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await opened(pilot, "knowledge/people/alice.md")
+        app.notes.focus_tree()
+        await pilot.press(*keys)
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        app.focused.value = ""
+        app.post_message(events.Paste("  Kestrel\r\nmast\tpower\n\n  battery\x07\n"))
+        await until(pilot, lambda: line_typed(app))
+        assert line_typed(app) == "Kestrel mast power battery"
+
+
+async def test_lines_pasted_into_the_palette_that_textual_brings_are_joined_too(tmp_path):
+    async with running(tmp_path) as shell:
+        shell.app.action_palette()
+        await shell.until(lambda: isinstance(shell.app.focused, Input))
+        shell.app.post_message(events.Paste("new\nconversation"))
+        await shell.until(lambda: line_typed(shell.app) == "new conversation")
+
+
+async def test_a_paste_that_a_field_can_not_hold_is_cut_and_it_is_said(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("/")
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        app.post_message(events.Paste("x" * 10_001))
+        await until(pilot, lambda: line_typed(app))
+        assert line_typed(app) == "x" * 10_000
+        assert "10,000 of 10,001" in app.toasts
 
 
 async def test_letters_after_a_key_that_asks_something_are_part_of_the_answer(tmp_path):

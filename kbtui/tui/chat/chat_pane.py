@@ -24,9 +24,9 @@ from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.messages import go_to
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.terminal.background import call_after, run_latest
+from kbtui.tui.terminal.background import Debounce, run_latest
 from kbtui.tui.terminal.lazy_modules import lazy_modules
-from kbtui.tui.terminal.state import Drafts
+from kbtui.tui.terminal.state import DRAFT_LONGEST_SECONDS, Drafts
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
@@ -58,7 +58,7 @@ else:
     )
 
 _DRAFT_AFTER_SECONDS = 1.0
-"""The debounce before the draft is saved."""
+"""Seconds without a change after which the draft is saved."""
 _SECOND_ESC_SECONDS = 5.0
 """The time in which a second Esc confirms the first."""
 _START_OPTIONS = frozenset("12345")
@@ -87,7 +87,9 @@ class ChatPane(ChatHost):
         super().__init__(id=id)
         self.popup = self.prompt.popup
         self._drafts: Drafts | None = None
-        self._draft_timer: asyncio.TimerHandle | None = None
+        self._draft_debounce = Debounce(
+            self, self._write_draft, pause=_DRAFT_AFTER_SECONDS, longest=DRAFT_LONGEST_SECONDS
+        )
         self.start: StartPanel | None = None
         self._escaped_at = 0.0
         self._queued_commands: list[tuple[CommandFunction, Command, str]] = []
@@ -177,12 +179,12 @@ class ChatPane(ChatHost):
             self.prompt.replace_text(draft)
         elif draft:
             self.prompt.history_of_input.add(draft)
+        self._draft_debounce.request()  # what was typed before there was a place for it
 
     def save_draft(self, named: Path | None = None) -> None:
         """Save the prompt's text and the queue; `named` is the workspace if it isn't open yet."""
         text = self._unsent
-        if self._draft_timer is not None:
-            self._draft_timer.cancel()
+        self._draft_debounce.cancel()
         if self._drafts is not None:
             self._drafts.save(text)
         elif text.strip():
@@ -198,10 +200,8 @@ class ChatPane(ChatHost):
 
     @on(Prompt.Changed)
     def _save_draft_soon(self) -> None:
-        """Save the draft once typing pauses: a killed process gets no chance to."""
-        if self._draft_timer is not None:
-            self._draft_timer.cancel()
-        self._draft_timer = call_after(self, _DRAFT_AFTER_SECONDS, self._write_draft)
+        """Save the draft soon, typing or not: a killed process gets no chance to."""
+        self._draft_debounce.request()
 
     def _write_draft(self) -> None:
         if (drafts := self._drafts) is not None:

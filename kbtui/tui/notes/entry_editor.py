@@ -36,15 +36,20 @@ from kbtui.tui.notes.completion import Completer, Vocabulary
 from kbtui.tui.notes.documents import Document, load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
-from kbtui.tui.terminal.background import latest
-from kbtui.tui.terminal.state import read_json, workspace_state, write_state
+from kbtui.tui.terminal.background import Debounce, latest, run_latest
+from kbtui.tui.terminal.state import (
+    DRAFT_LONGEST_SECONDS,
+    read_json,
+    workspace_state,
+    write_state,
+)
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
 _DRAFT_AFTER_SECONDS = 0.8
-"""Seconds without a key press after which the draft is stored."""
+"""Seconds without a change after which the draft is stored."""
 _CHECK_AFTER_SECONDS = 0.4
 """Seconds without a key press after which the frontmatter is checked."""
 MAX_EDITED_CHARACTERS = 400_000
@@ -96,6 +101,9 @@ class EntryEditor(Pane):
         self._saving = False
         self._is_discarded = False
         self._problem = ""
+        self._draft_debounce = Debounce(
+            self, self._start_storing, pause=_DRAFT_AFTER_SECONDS, longest=DRAFT_LONGEST_SECONDS
+        )
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
             self._base_blob, self._base_text = draft.base, draft.base_text
@@ -152,7 +160,7 @@ class EntryEditor(Pane):
         if self.text_area.has_focus:
             self._completer.typed()
         self._check()
-        self._store_draft_later()
+        self._draft_debounce.request()
 
     @on(NoteArea.SelectionChanged)
     def _selection_changed(self) -> None:
@@ -179,10 +187,8 @@ class EntryEditor(Pane):
             self._problem = problem
             self._show_state()
 
-    @latest("draft")
-    async def _store_draft_later(self) -> None:
-        await asyncio.sleep(_DRAFT_AFTER_SECONDS)
-        await self._store_draft()
+    def _start_storing(self) -> None:
+        run_latest(self, "draft", self._store_draft)
 
     async def _store_draft(self) -> None:
         root = self._kb.workspace.root
@@ -344,6 +350,7 @@ class EntryEditor(Pane):
         return False
 
     async def _discard_draft(self) -> None:
+        self._draft_debounce.cancel()
         self.workers.cancel_group(self, "draft")
         self._is_discarded = True
         await asyncio.to_thread(drop_draft, self._kb.workspace.root, self.path)

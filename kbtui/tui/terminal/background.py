@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
+from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual.css.query import NoMatches
@@ -61,6 +62,53 @@ def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asy
     held up for longer than `seconds`, or `seconds` is close to zero, it never calls back.
     """
     return asyncio.get_running_loop().call_later(max(0.0, seconds), node.call_later, work)
+
+
+class Debounce:
+    """Calls `work` once requests pause, and at the latest some time after the first of them.
+
+    Without the second limit, work that waits for a pause is never done while requests keep coming:
+    a draft would be stored only when its writer stops typing.
+    """
+
+    def __init__(
+        self, node: DOMNode, work: Callable[[], object], *, pause: float, longest: float
+    ) -> None:
+        """Initialize it.
+
+        Args:
+            node: The node that `work` is a callback of.
+            work: What is called; new requests wait for the next call.
+            pause: Seconds without a request after which it is called.
+            longest: Seconds after the first request after which it is called anyway.
+        """
+        self._node = node
+        self._work = work
+        self._pause = pause
+        self._longest = longest
+        self._first_request = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def request(self) -> None:
+        """Ask for a call; a pause begins anew."""
+        now = monotonic()
+        if self._timer is None:
+            self._first_request = now
+        else:
+            self._timer.cancel()
+        wait = min(self._pause, self._first_request + self._longest - now)
+        self._timer = call_after(self._node, wait, self._call)
+
+    def cancel(self) -> None:
+        """Drop the requests."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _call(self) -> None:
+        if self._timer is not None:  # it wasn't cancelled while this call was in the queue
+            self._timer = None
+            self._work()
 
 
 class SerialQueue:

@@ -6,7 +6,7 @@ import time
 
 from textual.app import App
 
-from kbtui.tui.terminal.background import SerialQueue, call_after, run_latest
+from kbtui.tui.terminal.background import Debounce, SerialQueue, call_after, run_latest
 from tests.tui.at_rest import until
 
 
@@ -47,3 +47,32 @@ async def test_starting_work_writes_no_description_of_the_notes_it_is_given() ->
         SerialQueue(app, "keys").run(work, Note())
         await until(app, lambda: len(done) == 2)
     assert described == []
+
+
+async def test_a_debounce_calls_although_requests_never_pause() -> None:
+    app: App[None] = App()
+    done: list[str] = []
+    async with app.run_test():
+        debounce = Debounce(app, lambda: done.append("stored"), pause=60, longest=0.1)
+
+        def asked_on_and_on() -> bool:
+            debounce.request()
+            return len(done) == 2
+
+        await until(app, asked_on_and_on)
+
+
+async def test_a_debounce_calls_once_for_requests_that_pause_and_not_when_they_are_dropped() -> (
+    None
+):
+    app: App[None] = App()
+    done: list[str] = []
+    async with app.run_test():
+        dropped = Debounce(app, lambda: done.append("dropped"), pause=0.01, longest=60)
+        kept = Debounce(app, lambda: done.append("kept"), pause=0.02, longest=60)
+        for _ in range(5):
+            dropped.request()
+            kept.request()
+        dropped.cancel()
+        await until(app, lambda: done)
+    assert done == ["kept"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,32 @@ def test_a_process_that_is_killed_leaves_its_draft(workspace: Path) -> None:
         terminal.wait_exit()
     with start(workspace) as terminal:
         terminal.wait_for("not sent yet")
+
+
+@pytest.mark.parametrize("place", ["prompt", "editor"])
+def test_a_draft_is_stored_while_typing_never_pauses(workspace: Path, place: str) -> None:
+    note = workspace / "knowledge" / "topics" / "mill.md"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("# The mill\n\nOld.\n")
+    stored = workspace_state(workspace)
+    with start(workspace) as terminal:
+        terminal.wait_for("no model", "The mill")
+        if place == "editor":
+            terminal.send(f"{F[5]}mill{ENTER}")
+            terminal.wait_for("Old.")
+            terminal.send("e")
+            terminal.wait_for("saved")
+        typed = [0.0]
+
+        def types_on(_: str) -> bool:
+            if time.perf_counter() > typed[-1] + 0.1:  # far below the pause that is waited for
+                typed.append(terminal.send("ostrich "))
+            drafts = [*stored.glob("draft-*.md"), *stored.glob("edits/*.json")]
+            return any("ostrich" in each.read_text() for each in drafts)
+
+        terminal.wait(types_on)
+        terminal.kill()
+        assert max(after - before for before, after in pairwise(typed[1:])) < 0.8, "it paused"
 
 
 def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:

@@ -39,6 +39,11 @@ def clean_line(text: str) -> str:
     return line if line.isprintable() else " ".join(clean(line).split())
 
 
+def longest_line(text: str) -> int:
+    """Return the length of the longest line, in characters."""
+    return max(map(len, text.splitlines()), default=0)
+
+
 def fold(text: str) -> str:
     """Casefold and strip accents, for comparing what people type with what is stored."""
     if text.isascii():

@@ -24,6 +24,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Static, TextArea
 
 if TYPE_CHECKING:
+    from rich.text import Text
     from textual.app import ComposeResult
 
 
@@ -95,6 +96,28 @@ async def test_a_paste_of_several_lines_into_a_field_loses_all_but_the_first() -
             "`_forward` and `as_one_line` of kbtui/tui/terminal/type_ahead.py may go, if what it is"
             " now is as good"
         )
+
+
+async def test_a_wrapped_line_of_a_text_area_is_made_anew_for_each_of_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    get_line = TextArea.get_line
+
+    def getting(self: TextArea, line_index: int) -> Text:
+        made.append(line_index)
+        return get_line(self, line_index)
+
+    monkeypatch.setattr(TextArea, "get_line", getting)
+    async with Plain().run_test() as pilot:
+        area = pilot.app.query_one(TextArea)
+        area.load_text("word " * 100)
+        await pilot.pause()
+        made.clear()
+        for row in range(3):
+            area._render_line(row)
+    told = "`_render_line` and what it needs of kbtui/tui/widgets/text_field.py can go"
+    assert made == [0, 0, 0], told
 
 
 async def test_undo_that_hides_the_scrollbar_of_a_text_area_fails() -> None:

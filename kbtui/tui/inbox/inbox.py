@@ -33,6 +33,7 @@ from kbtui.tui.messages import (
     OpenEntry,
     leave_for,
     show_errors,
+    tell,
     tell_error,
 )
 from kbtui.tui.search.finder import Preview
@@ -41,6 +42,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.text_field import why_too_long
 
 _FRAME_ROWS = 2
 _MIN_NOTE_ROWS = 40
@@ -350,6 +352,9 @@ class InboxScreen(ListAndDiff):
         except KbtuiError as error:
             tell_error(self, error)
             await self._read()
+            return
+        if why_not := why_too_long(draft.text):
+            tell(self, why_not, "warning")
             return
         conflict = bool(place.why)
         editor = PlaceEditor(plan.proposal.id, place.key, draft, conflict=conflict)

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.highlight import highlight
 
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, longest_line
 from kbtui.tui.markdown.inline import InlineBuilder, Links, checkbox
 from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
@@ -23,7 +23,10 @@ from kbtui.tui.widgets.line_view import Line
 
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000
-"""Characters up to which text is rendered as Markdown; longer text is shown verbatim."""
+MAX_LINE = 30_000
+"""Characters of a text, and of its longest line, up to which it is rendered as Markdown; a longer
+one is shown verbatim."""
+_PICTURE = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[\w+/=]+")
 _TASK = re.compile(r"\[([^\[\]\n])\] ")
 _CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
 _KINDS = {
@@ -93,7 +96,7 @@ def render(
     and callouts as they specify. Blocks that contain the line `revealed` are open, too. A `whole`
     text has no folds.
     """
-    if source.raw or len(source.text) > MAX_MARKDOWN:
+    if source.raw or _takes_too_long(source.text):
         return render_plain(source.text, width, first_line=source.first_line)
     width = max(MIN_WIDTH, width)
     layout = _Layout(source, None if source.whole else folds, revealed)
@@ -101,6 +104,16 @@ def render(
     layout.blocks(parse(clean(source.text), whole=source.whole).children, _Frame(width))
     layout.sections(source.below, width)
     return Rendered(layout.lines, layout.links.refs, layout.folds)
+
+
+def _takes_too_long(text: str) -> bool:
+    """Return whether the parser would take too long: for a long line it can be the square of it.
+
+    Pictures within the text are passed over, as the parser does.
+    """
+    if len(text) > MAX_MARKDOWN:
+        return True
+    return longest_line(text) > MAX_LINE < longest_line(_PICTURE.sub("", text))
 
 
 def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:

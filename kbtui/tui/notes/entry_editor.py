@@ -46,14 +46,13 @@ from kbtui.tui.terminal.state import (
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
+from kbtui.tui.widgets.text_field import why_too_long
 from kbtui.workspace.layout import short_name
 
 _DRAFT_AFTER_SECONDS = 0.8
 """Seconds without a change after which the draft is stored."""
 _CHECK_AFTER_SECONDS = 0.4
 """Seconds without a key press after which the frontmatter is checked."""
-MAX_EDITED_CHARACTERS = 400_000
-"""Characters up to which a file can be edited here; the text area is slow with more."""
 _LINE_END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
 
 _PROPERTY = re.compile(r"[^\W\d][\w -]*:")
@@ -393,9 +392,8 @@ def why_not_editable(document: Document) -> str:
         if kind_of(document.path):
             return "This is the text that was read out of a document; the document stays as it is."
         return "This file can't be edited here without changing other bytes of it."
-    if len(document.text) > MAX_EDITED_CHARACTERS:
-        return "This file is too long to be edited here; E opens it in your editor."
-    return ""
+    why_not = why_too_long(document.text)
+    return f"{why_not} E opens it in your editor." if why_not else ""
 
 
 # Preserving unedited bytes: the text area knows only one kind of line ending.

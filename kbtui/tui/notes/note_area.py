@@ -31,6 +31,7 @@ _VISIBLE |= dict.fromkeys(range(0xE0000, 0xE0080), 0xB7)
 _INDENT = 2
 _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9})([.)]))( +)(\[[^\[\]\n]\] )?")
 _MOST_READ = 300_000  # characters; of a longer note a key would wait for the kinds of all lines
+_MOST_COLORED = 10_000  # characters of a line; a longer one is a picture or a table of data
 _HEADING = re.compile(r"#{1,6}\s")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[^\[\]\n]\]\s)?")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
@@ -155,6 +156,10 @@ class NoteArea(Looks, TextField):
 
     # Drawing
 
+    def look_of_line(self, row: int) -> object:
+        """Return the kind of a line, and what is searched for."""
+        return self.kind_of_line(row), self._search_pattern
+
     def get_line(self, line_index: int) -> Text:
         """Return a line with syntax highlighting and search matches."""
         line = super().get_line(line_index)
@@ -167,7 +172,7 @@ class NoteArea(Looks, TextField):
             line.stylize(self._style("code"))
         elif area == "front":
             self._color_frontmatter(line, shown)
-        else:
+        elif len(shown) <= _MOST_COLORED:
             self._color_markdown(line, shown)
         if self._search_pattern is not None:
             for match in self._search_pattern.finditer(plain):

@@ -413,3 +413,13 @@ def test_a_picture_keeps_its_shape_and_fits(size, shown_as):
 def test_what_a_text_embeds_is_found_once_and_in_order():
     text = "![](b.png) ![[a]] [[no]] ![[a|100]] ![w](https://x.y/i.png) ![[#h]] ![s](<c.png> 'T')"
     assert [ref.target for ref in embedded_in(text)] == ["b.png", "a", "c.png"]
+
+
+def test_a_line_that_would_take_the_parser_seconds_is_shown_as_it_is_written():
+    text = "# Scan\n\n" + "[![" * 11_000 + "\n"
+    assert shown(text, 100)[:3] == ["# Scan", "", "[![" * 33 + "["]
+
+
+def test_a_picture_in_base64_on_one_line_leaves_the_note_as_it_is_laid_out():
+    picture = "![scan](data:image/png;base64," + "QUJD" * 20_000 + ")"
+    assert shown(f"- one\n\n{picture}\n")[0] == "• one"

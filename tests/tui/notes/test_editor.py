@@ -238,6 +238,17 @@ async def test_what_cannot_be_edited_without_loss_says_so(tmp_path):
         assert notes.editor is None
 
 
+async def test_a_note_with_a_line_of_380000_characters_is_left_to_another_editor(tmp_path):
+    text = "# Scan\n\n" + "word " * 76_000 + "\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/scan.md": text}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/scan.md")
+        await pilot.press("e")
+        await until(pilot, lambda: app.toasts)
+        assert "A line of 380,000 characters" in app.toasts
+        assert notes.editor is None
+
+
 async def test_an_editor_outside_makes_the_persons_own_change(tmp_path, monkeypatch):
     kb = make_kb(tmp_path)
     app = NotesApp(kb)

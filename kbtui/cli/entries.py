@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -379,18 +378,25 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
     """Let the user edit `text` in a temporary file called `name`, and yield the result.
 
     The file is deleted when the block succeeds or raises one of the errors `kept`, after which the
-    text is stored elsewhere. On other errors the message says where the file is.
+    text is stored elsewhere. On other errors, and after an editor that may still have a window
+    open, it is said where the file is.
 
     Raises:
-        UsageError: The editor can't be started or fails.
+        ConfigurationError: There is no such editor.
+        UsageError: The editor fails.
     """
     import shutil
     import tempfile
 
+    from kbtui import programs
+
+    command = programs.editor_command()
     copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / name
     copy.write_text(text, "utf-8", newline="")
     try:
-        _run_editor(copy)
+        edited = programs.edit(copy, command)
+        if edited.failure:
+            raise UsageError(edited.failure, "Nothing was recorded.")
         yield copy.read_bytes().decode("utf-8", "replace")
     except kept:
         shutil.rmtree(copy.parent, ignore_errors=True)
@@ -398,22 +404,7 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
     except KbtuiError as error:
         error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
         raise
-    shutil.rmtree(copy.parent, ignore_errors=True)
-
-
-def _run_editor(file: Path) -> None:
-    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file and wait for it to exit."""
-    import subprocess
-
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        done = subprocess.run([*shlex.split(command), str(file)], check=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"The editor {command!r} can't be started: {error}.",
-            "Set EDITOR to the program that you edit text with.",
-        ) from error
-    if done.returncode != 0:
-        raise UsageError(
-            f"The editor {command!r} ended with status {done.returncode}; nothing was recorded."
-        )
+    if edited.at_once:
+        note(f"{edited.at_once} The file for it stays: {copy}")
+    else:
+        shutil.rmtree(copy.parent, ignore_errors=True)

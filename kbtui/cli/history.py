@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -418,6 +417,8 @@ def git(place: WorkspaceOption, yes: bool, arguments: tuple[str, ...]) -> int:
     import shutil
     import subprocess
 
+    from kbtui.programs import run_in_terminal
+
     program = shutil.which("git")
     if program is None:
         raise NotFoundError("git is not installed.", "kbtui itself needs none: see `kbtui log`.")
@@ -438,22 +439,8 @@ def git(place: WorkspaceOption, yes: bool, arguments: tuple[str, ...]) -> int:
         check=False,
         stderr=subprocess.DEVNULL,
     )
-    return _run([program, *_SAFE_OPTIONS, *arguments], environment, root)
-
-
-def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
-    """Run a program in the foreground and return its exit status, 128 + N for signal N.
-
-    Interrupts are left to it and its pager, which would otherwise outlive this process.
-    """
-    import subprocess
-
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        status = subprocess.run(command, env=environment, cwd=root, check=False).returncode
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return status if status >= 0 else 128 - status
+    # Interrupts are left to it and its pager, which would otherwise outlive this process.
+    return run_in_terminal([program, *_SAFE_OPTIONS, *arguments], environment, root)
 
 
 def _environment(workspace: Workspace, index: Path) -> dict[str, str]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kbtui.history.change import Actor
     from kbtui.knowledge_base import KnowledgeBase
 
+LONG_SECONDS = 10.0
+"""How long a toast with a hint is shown."""
 Severity = Literal["information", "warning", "error"]
 
 
@@ -111,15 +113,21 @@ class Working(Message):
     text: str
 
 
-def tell(node: DOMNode, text: str, severity: Severity = "information") -> None:
-    """Show a short plain text, never parsed as markup, as a toast."""
-    node.app.notify(clean(text), severity=severity, markup=False)
+def tell(
+    node: DOMNode,
+    text: str,
+    severity: Severity = "information",
+    *,
+    seconds: float | None = None,
+) -> None:
+    """Show a short plain text, never parsed as markup, as a toast, by default for 5 seconds."""
+    node.app.notify(clean(text), severity=severity, markup=False, timeout=seconds)
 
 
 def tell_error(node: DOMNode, error: KbtuiError) -> None:
     """Show an error and its hint as a toast."""
     text = f"{error.message}\n{error.hint}" if error.hint else error.message
-    node.app.notify(clean(text), severity="error", markup=False, timeout=8)
+    tell(node, text, "error", seconds=LONG_SECONDS)
 
 
 @contextmanager

@@ -175,8 +175,8 @@ class NotesApp(KeysInOrder):
     def on_ask_about(self, event: AskAbout) -> None:
         self.seen.append(event)
 
-    def open_url(self, url: str, *, new_tab: bool = True) -> None:
-        self.seen.append(url)
+    def copy_to_clipboard(self, text: str) -> None:
+        self.seen.append(text)
 
     @property
     def toasts(self) -> str:

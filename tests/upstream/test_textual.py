@@ -6,6 +6,7 @@ import asyncio
 import gc
 import runpy
 import weakref
+import webbrowser
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -24,6 +25,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Static, TextArea
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.text import Text
     from textual.app import ComposeResult
 
@@ -81,6 +84,51 @@ async def test_keys_are_sent_before_the_field_that_one_of_them_opens_is_there() 
             "`KeysInOrder` of kbtui/tui/terminal/type_ahead.py and `_run_binding` of"
             " kbtui/tui/chat/prompt.py can go"
         )
+
+
+async def test_an_app_is_not_resumed_after_an_error_while_it_was_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Plain().run_test() as pilot:
+        driver = pilot.app._driver
+        assert driver is not None
+        resumed: list[int] = []
+        monkeypatch.setattr(type(driver), "can_suspend", True)
+        monkeypatch.setattr(driver, "suspend_application_mode", lambda: None)
+        monkeypatch.setattr(driver, "resume_application_mode", lambda: resumed.append(1))
+        with pytest.raises(FileNotFoundError), pilot.app.suspend():
+            raise FileNotFoundError
+        told = "`in_terminal` of kbtui/tui/terminal/outside.py can be `App.suspend`"
+        assert not resumed, told
+
+
+async def test_a_link_is_opened_by_any_text_browser_on_top_of_the_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = tmp_path / "w3m"
+    browser.write_text(f"#!/bin/sh\ntest -t 1; echo started > {tmp_path}/started\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
+    async with Plain().run_test() as pilot:
+        pilot.app.open_url("http://127.0.0.1:9/")
+        told = "`openers` and `open_in_window` of kbtui/programs.py may go for `App.open_url`"
+        assert (tmp_path / "started").exists(), told
+
+
+async def test_copying_asks_the_terminal_alone_and_says_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux,1,0")
+    async with Plain().run_test() as pilot:
+        assert pilot.app._driver is not None
+        written: list[str] = []
+        monkeypatch.setattr(pilot.app._driver, "write", written.append)
+        pilot.app.copy_to_clipboard("text")
+        told = "`copy` of kbtui/programs.py may go, if what Textual does now reaches as much"
+        assert written == ["\x1b]52;c;dGV4dA==\x07"], told
 
 
 async def test_a_paste_of_several_lines_into_a_field_loses_all_but_the_first() -> None:

@@ -43,7 +43,6 @@ from kbtui.tui.terminal.process import (
     SignalWatch,
     collect_rarely,
     collect_when_idle,
-    copy,
     freeze_objects,
     release_closed_widgets,
     shorten_switch_interval,
@@ -70,19 +69,25 @@ if TYPE_CHECKING:
     from kbtui.tui.app import help as help_, settings_screen, tasks, theme_screen, workspaces
     from kbtui.tui.chat.commands import reports
     from kbtui.tui.history import history, time_travel
+    from kbtui.tui.terminal import outside
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
 else:
     help_, settings_screen, tasks, theme_screen, workspaces = lazy_modules(
         "app.help", "app.settings_screen", "app.tasks", "app.theme_screen", "app.workspaces"
     )
-    dialogs, history, reports, time_travel = lazy_modules(
-        "widgets.dialogs", "history.history", "chat.commands.reports", "history.time_travel"
+    dialogs, history, outside, reports, time_travel = lazy_modules(
+        "widgets.dialogs",
+        "history.history",
+        "terminal.outside",
+        "chat.commands.reports",
+        "history.time_travel",
     )
 
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOAST_SECONDS = 8.0
+_COPIED_SECONDS = 4.0
 _FIRST_COLLECTION_SECONDS = 1.0
 _NO_SCREEN_YET = (NoMatches, ScreenStackError, KeyError, IndexError)
 _NAVIGATION = {
@@ -380,20 +385,19 @@ class KbtuiApp(KeysInOrder):
     # Clipboard
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy by the first way that works, and show which."""
+        """Copy by all ways that there are, and say what has the text now."""
         self._clipboard = text
         self._copy(text)
 
     @work(thread=True, group="clipboard", exclusive=True)
     def _copy(self, text: str) -> None:
-        copied = copy(text)
-        if copied is None:
-            self.call_from_thread(self.tell, "Could not copy: no way to a clipboard works here.")
-            return
-        if copied.osc52:
-            self.call_from_thread(super().copy_to_clipboard, text)
-        report = f"Copied {len(text):,} characters {copied.way}"
-        self.call_from_thread(self.notify, report, markup=False, timeout=3)
+        said, sequence = outside.copy(text)
+        self.call_from_thread(self._send_to_terminal, sequence)
+        self.call_from_thread(self.notify, said, markup=False, timeout=_COPIED_SECONDS)
+
+    def _send_to_terminal(self, sequence: str) -> None:
+        if sequence and self._driver is not None:
+            self._driver.write(sequence)
 
     def input_arrived(self) -> None:
         """Pause background indexing for a moment."""

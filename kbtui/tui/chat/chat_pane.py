@@ -22,11 +22,11 @@ from kbtui.tui.actions.registry import Command, bindings, parse_command, slash_c
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.messages import go_to
+from kbtui.tui.messages import LONG_SECONDS, go_to, tell
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import Debounce, run_latest
 from kbtui.tui.terminal.lazy_modules import lazy_modules
-from kbtui.tui.terminal.state import DRAFT_LONGEST_SECONDS, Drafts
+from kbtui.tui.terminal.state import DRAFT_LONGEST_SECONDS, Drafts, workspace_state
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.programs import Edited
     from kbtui.tui.actions.registry import Action
     from kbtui.tui.chat import start
     from kbtui.tui.chat.commands import (
@@ -45,16 +46,17 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.conversation import items
     from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.start import StartPanel
-    from kbtui.tui.terminal import process
+    from kbtui.tui.terminal import outside
+    from kbtui.tui.terminal.outside import TextCopy
 else:
-    commands, importing, item_actions, items, memory_commands, start, process = lazy_modules(
+    commands, importing, item_actions, items, memory_commands, start, outside = lazy_modules(
         "chat.commands.chat_commands",
         "chat.commands.importing",
         "chat.commands.item_actions",
         "chat.conversation.items",
         "chat.commands.memory_commands",
         "chat.start",
-        "terminal.process",
+        "terminal.outside",
     )
 
 _DRAFT_AFTER_SECONDS = 1.0
@@ -173,8 +175,12 @@ class ChatPane(ChatHost):
 
     def _restore_draft(self, root: Path) -> None:
         """Restore the saved draft, or add it to the input history if the prompt isn't empty."""
-        self._drafts = Drafts(root)
-        draft = self._drafts.load()
+        self._drafts = drafts = Drafts(root)
+        draft = drafts.load()
+        folder = workspace_state(root)
+        if any(folder.glob("outside-*")):
+            saved = outside.take_saved_later(folder, lambda text: drafts.keep(f"{draft}\n\n{text}"))
+            draft = "\n\n".join(filter(None, (draft, saved)))
         if draft and not self.prompt.text:
             self.prompt.replace_text(draft)
         elif draft:
@@ -352,11 +358,52 @@ class ChatPane(ChatHost):
 
     @on(Prompt.EditorWanted)
     def edit_outside(self) -> None:
-        """Edit the message in $EDITOR."""
+        """Edit the message in $EDITOR; only what it saved without an error replaces the text."""
+        if self.kb is None:
+            self.say("The workspace is still being opened; the editor can be had as soon as it is.")
+            return
+        run_latest(self, "outside", self._edit_outside, workspace_state(self.kb.workspace.root))
+
+    async def _edit_outside(self, folder: Path) -> None:
         try:
-            self.prompt.replace_text(process.edit_text(self.app, self.prompt.full_text))
+            copy = outside.TextCopy(folder, self.prompt.full_text)
+            try:
+                edited = outside.edit_file(self.app, copy.file)
+            except BaseException:
+                copy.drop()
+                raise
         except KbtuiError as error:
             self.tell(items.failure(error))
+            return
+        saved = copy.read()
+        if edited.failure:
+            hint = "Your text is as it was."
+            if edited.changed:
+                self.prompt.history_of_input.add(saved)
+                hint += " What the editor left is the last input: ↑ shows it, ↓ goes back to yours."
+            self.tell(items.failure(KbtuiError(edited.failure, hint)))
+        elif edited.changed:
+            self.prompt.replace_text(saved)
+        else:
+            await self._take_what_is_saved(copy, edited)
+        copy.drop()
+
+    async def _take_what_is_saved(self, copy: TextCopy, edited: Edited) -> None:
+        """Take what is saved in an editor's window while the prompt still has the text for it."""
+        if edited.at_once:
+            said = f"{edited.at_once} What you save there comes here all the same."
+            tell(self, said, "warning", seconds=LONG_SECONDS)
+        else:
+            self.say("Nothing was changed.")
+        while True:
+            saved = await copy.wait_until_saved()
+            if self.prompt.full_text.rstrip("\n") == copy.text.rstrip("\n"):
+                self.prompt.replace_text(saved)
+                self.say("What you saved in the editor is here.")
+            else:
+                self.prompt.history_of_input.add(saved)
+                self.say("What you saved in the editor is the last input: ↑ shows it.")
+            copy.taken(saved)
 
     def action_scroll_chat(self, pages: int) -> None:
         """Scroll the conversation while the prompt has the focus."""

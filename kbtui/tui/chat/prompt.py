@@ -120,10 +120,10 @@ class Prompt(TextField, inherit_bindings=False):
         return text
 
     def replace_text(self, text: str) -> None:
-        """Replace the text, with the cursor at its end."""
-        self._pastes.clear()
-        self.load_text("")
-        self.insert(self._fold(text))
+        """Replace the text, with the cursor at its end; undo brings it back."""
+        self.history.checkpoint()
+        self.replace(self._fold(text), (0, 0), self.document.end, maintain_selection_offset=False)
+        self.history.checkpoint()
         self.move_cursor(self.document.end)
 
     def clear_text(self) -> None:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from textual.dom import DOMNode
 
-from kbtui.errors import KbtuiError
-from kbtui.history.change import Commit, Origin, Sink
+from kbtui.documents.documents import is_beside_notes
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.history.change import Actor, Commit, Origin, Sink
 from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER, Entry
 from kbtui.knowledge.format.body import TaskLine, tasks_in
 from kbtui.knowledge_base import KnowledgeBase
@@ -23,14 +24,14 @@ from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.inline import checkbox
-from kbtui.tui.messages import tell
+from kbtui.tui.messages import LONG_SECONDS, tell
 from kbtui.tui.notes.documents import load_mentions
-from kbtui.tui.terminal.process import edit_file
+from kbtui.tui.terminal import outside
 from kbtui.tui.widgets.dialogs import NewEntryDialog, ask, ask_text, pick
 from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.files import text_of
-from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
+from kbtui.workspace.files import blob_of, text_of
+from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX, is_recorded
 
 _MAX_TASKS = 5_000
 
@@ -222,10 +223,43 @@ async def _load_names(kb: KnowledgeBase) -> Names:
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
-    """Open the file in the user's editor, and commit what it saves as the user's change."""
-    edit_file(node.app, kb.workspace.place(path))
-    if await asyncio.to_thread(kb.history.adopt, settle=0) is None:
+    """Open the file in the user's editor, and commit what it saves as the user's change.
+
+    A document is opened by what the desktop has for it. An editor that fails replaces nothing: the
+    file is put back, and what the editor left is in its history.
+    """
+    file = kb.workspace.place(path)
+    if is_beside_notes(path):
+        why_not = await outside.open_outside(node.app, str(file))
+        if why_not:
+            raise UsageError(f"{why_not} The document is {file}", "It opens where a desktop is.")
+        return
+    before = await asyncio.to_thread(kb.library.read, path)
+    edited = outside.edit_file(node.app, file)
+    adopted = await asyncio.to_thread(kb.history.adopt, settle=0)
+    if edited.failure:
+        text = "The note is as it was."
+        if edited.changed:
+            await asyncio.to_thread(_put_back, kb, path, before)
+            text += " What the editor left is in its history: u brings it."
+        raise UsageError(edited.failure, text)
+    if edited.at_once:
+        said = f"{edited.at_once} What you save there is taken all the same."
+        tell(node, said, "warning", seconds=LONG_SECONDS)
+    elif adopted is None and not edited.changed:
         tell(node, "Nothing changed.")
+
+
+def _put_back(kb: KnowledgeBase, path: str, data: bytes) -> None:
+    """Take back what an editor that failed has saved; nothing if the file isn't recorded."""
+    if not is_recorded(path):
+        return
+    kb.history.undo(next(iter(kb.history.log(path, limit=1))).id, paths=(path,))
+    if kb.library.read(path) == data:
+        return
+    # It saved several times, and the first ones were recorded in between.
+    with kb.history.change(Actor.YOU, "put back, because the editor failed") as change:
+        change.write(path, data, expecting=blob_of(change.read(path)))
 
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
@@ -272,9 +306,19 @@ async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:
-    """Show the URL of a link, and open or copy it on confirmation."""
-    answer = await ask(node, "Open in the browser?", url, {"enter": "open", "y": "copy"})
-    if answer == "enter":
-        node.app.open_url(url)
-    elif answer == "y":
+    """Show the URL of a link; on confirmation open it, or copy it where nothing can."""
+    address = outside.address(url)
+    if outside.can_open(url):
+        keys = {"enter": "open", "y": "copy"}
+        answer = await ask(node, "Open in the browser?", address, keys)
+        why_not = await outside.open_outside(node.app, url) if answer == "enter" else ""
+        if not why_not:
+            if answer == "y":
+                node.app.copy_to_clipboard(url)
+            return
+    else:
+        why_not = "There is no desktop here to open it on."
+    hint = f"\n\n{why_not} Copy it, or follow it in your terminal."
+    keys = {"enter": "copy"}
+    if await ask(node, "Open in your own browser?", address + hint, keys) == "enter":
         node.app.copy_to_clipboard(url)

@@ -1,4 +1,4 @@
-"""The app's process and its environment: signals, garbage collection, editor, clipboard."""
+"""The app's process: signals, a disk that hangs, garbage collection, new files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,19 @@ import contextlib
 import gc
 import os
 import select
-import shlex
-import shutil
 import signal
 import stat
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from textual.app import App
-
-from kbtui.errors import ConfigurationError, StorageError, UsageError
+from kbtui.errors import StorageError, UsageError
 from kbtui.text import slugify
-from kbtui.tui.terminal.state import state_folder, write_state
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATIENCE_SECONDS = 3.0
@@ -226,120 +218,6 @@ def release_closed_widgets() -> None:
 def shorten_switch_interval() -> None:
     """Shorten the interpreter's switch interval; call once, when the app starts."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-
-
-_FALLBACKS = ("nano", "vim", "vi")
-
-
-def editor_command() -> list[str]:
-    """Return the command line of the editor in VISUAL or EDITOR, or of one that is installed.
-
-    Raises:
-        ConfigurationError: No editor is set, and none is installed.
-    """
-    for name in ("VISUAL", "EDITOR"):
-        with contextlib.suppress(ValueError):  # an unbalanced quotation mark
-            words = shlex.split(os.environ.get(name, ""))
-            if words:
-                return words
-    for name in _FALLBACKS:
-        if shutil.which(name):
-            return [name]
-    raise ConfigurationError("No editor is set.", "Set EDITOR, for example: export EDITOR=nano")
-
-
-def edit_text(app: App[object], text: str) -> str:
-    """Suspend the app, open `text` in the user's editor, and return the edited text.
-
-    Raises:
-        ConfigurationError: There is no such editor.
-        StorageError: The temporary file couldn't be written or read.
-    """
-    try:
-        handle, name = tempfile.mkstemp(prefix="kbtui-", suffix=".md")
-        file = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            edit_file(app, file)
-            return file.read_text("utf-8", "replace").rstrip("\n")
-        finally:
-            file.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"The text couldn't be handed over: {error.strerror}.") from None
-
-
-def edit_file(app: App[object], file: Path) -> None:
-    """Suspend the app and open `file` in the user's editor.
-
-    Raises:
-        ConfigurationError: There is no such editor.
-        StorageError: The editor couldn't be started.
-    """
-    command = editor_command()
-    try:
-        with app.suspend():
-            subprocess.run([*command, str(file)], check=False)
-    except FileNotFoundError:
-        raise ConfigurationError(
-            f"The editor {command[0]!r} is not installed.", "Set EDITOR to one that is."
-        ) from None
-    except OSError as error:
-        raise StorageError(f"The editor could not be started: {error.strerror}.") from None
-
-
-_TIMEOUT_SECONDS = 2.0
-_OSC52_LIMIT_BYTES = 74_000  # bytes before encoding; terminals cut the sequence at about 100,000
-_DUMB = frozenset({"dumb", "linux", "unknown", ""})
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """How a text was copied; with `osc52` the caller has to write the escape sequence itself."""
-
-    way: str
-    osc52: bool = False
-
-
-def programs(environment: Mapping[str, str], platform: str = sys.platform) -> Iterator[list[str]]:
-    """Yield the clipboard commands that may work here, the most reliable first."""
-    if environment.get("TMUX"):
-        yield ["tmux", "load-buffer", "-w", "-"]
-    if environment.get("WAYLAND_DISPLAY"):
-        yield ["wl-copy"]
-    if environment.get("DISPLAY"):
-        yield ["xclip", "-selection", "clipboard", "-in"]
-        yield ["xsel", "--clipboard", "--input"]
-    if platform == "darwin":
-        yield ["pbcopy"]
-
-
-def copy(text: str, environment: Mapping[str, str] | None = None) -> Copied | None:
-    """Copy `text` by the first way that works (2 s per program); None if even a file fails."""
-    environment = os.environ if environment is None else environment
-    data = text.encode("utf-8", "replace")
-    for command in programs(environment):
-        if shutil.which(command[0]) and _feed(command, data):
-            return Copied(f"with {command[0]}")
-    if environment.get("TERM", "") not in _DUMB and len(data) <= _OSC52_LIMIT_BYTES:
-        return Copied("through the terminal", osc52=True)
-    file = state_folder() / "clipboard.txt"
-    return Copied(f"into {file}") if write_state(file, text) else None
-
-
-def _feed(command: list[str], data: bytes) -> bool:
-    try:
-        process = subprocess.run(
-            command,
-            input=data,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return process.returncode == 0
 
 
 def new_file(title: str, ending: str, text: str, wanted: str = "") -> Path:

@@ -219,14 +219,14 @@ class KeyDialog(Dialog[str]):
     """A dialog that shows a text and waits for one of a few keys."""
 
     def __init__(
-        self, title: str, text: str, keys: Mapping[str, str], *, leave: str = "cancel"
+        self, title: str, text: str | Content, keys: Mapping[str, str], *, leave: str = "cancel"
     ) -> None:
         """Initialize the dialog; `keys` maps keys to labels, `leave` is the label of Esc."""
         super().__init__()
         self.TITLE_TEXT = title
         labels = {**keys, "escape": leave}
         self.HINT = " · ".join(f"{key_name(key)} {label}" for key, label in labels.items())
-        self.text = Content(clean(text))
+        self.text = text if isinstance(text, Content) else Content(clean(text))
         for key, label in keys.items():
             self._bindings.bind(key, f"answer('{key}')", label)
 
@@ -329,7 +329,9 @@ class TextEditScreen(Dialog[str]):
         self.dismiss(self.query_one(TextArea).text)
 
 
-async def ask(node: DOMNode, title: str, text: str, keys: Mapping[str, str]) -> str | None:
+async def ask(
+    node: DOMNode, title: str, text: str | Content, keys: Mapping[str, str]
+) -> str | None:
     """Show a `KeyDialog` and return the key, or None if it was cancelled."""
     return await node.app.push_screen_wait(KeyDialog(title, text, keys))
 

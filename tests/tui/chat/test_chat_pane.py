@@ -532,18 +532,23 @@ async def test_the_finish_brings_the_whole_text_even_where_pieces_were_lost(shel
     assert "a part" not in shell.text
 
 
-async def test_a_link_into_the_web_is_shown_before_it_is_opened(shell, monkeypatch) -> None:
-    opened = []
-    monkeypatch.setattr(shell.app, "open_url", lambda url, **_more: opened.append(url))
+async def test_a_link_into_the_web_is_shown_before_it_is_opened(
+    shell, tmp_path, monkeypatch
+) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
     shell.agent.script = said("[harmless](https://example.org/x)")
     await shell.say("a link, please")
     await _click_link(shell)
     await shell.until(lambda: type(shell.app.screen).__name__ == "KeyDialog")
     assert "https://example.org/x" in str(shell.app.screen.query_one("Static").render())
-    assert opened == []
+    assert not opened.exists()
     await shell.press("enter")
-    await shell.until(lambda: opened)
-    assert opened == ["https://example.org/x"]
+    await shell.until(opened.exists)
+    assert opened.read_text() == "https://example.org/x\n"
 
 
 async def test_a_link_to_an_entry_opens_it(shell) -> None:

@@ -156,28 +156,81 @@ async def test_a_paste_brings_no_control_characters(shell) -> None:
     assert shell.prompt.text == "a[31mb\nc"
 
 
-async def test_the_text_can_be_written_in_an_editor(shell, tmp_path, monkeypatch) -> None:
-    program = tmp_path / "editor"
-    program.write_text('#!/bin/sh\nprintf "%s, edited\\n" "$(cat "$1")" > "$1"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(program))
+@pytest.fixture
+def editor(shell, tmp_path, monkeypatch):
+    """Make the person's editor of a shell script; the app can be suspended for it."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setattr(type(shell.app._driver), "can_suspend", True)
-    monkeypatch.setattr(shell.app._driver, "suspend_application_mode", lambda: None)
-    monkeypatch.setattr(shell.app._driver, "resume_application_mode", lambda: None)
+    for name in ("suspend_application_mode", "resume_application_mode"):
+        monkeypatch.setattr(shell.app._driver, name, lambda: None)
+
+    def make(script: str) -> None:
+        program = tmp_path / "my-editor"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("EDITOR", str(program))
+
+    return make
+
+
+async def test_the_text_can_be_written_in_an_editor_and_undo_brings_it_back(shell, editor) -> None:
+    editor('printf "%s, edited\\n" "$(cat "$1")" > "$1"')
     await shell.type("draft")
     await shell.press("ctrl+x", "ctrl+e")
     await shell.until(lambda: shell.prompt.text != "draft")
     assert shell.prompt.text == "draft, edited"
+    await shell.press("ctrl+underscore")
+    assert shell.prompt.text == "draft"
 
 
-async def test_an_editor_that_is_not_there_is_told(shell, monkeypatch) -> None:
+async def test_undo_brings_back_a_folded_paste_whole(shell, editor) -> None:
+    pasted = "line\n" * 3_000
+    shell.prompt.post_message(events.Paste(pasted))
+    await shell.until(lambda: shell.prompt.text)
+    editor('printf short > "$1"')
+    await shell.press("ctrl+x", "ctrl+e")
+    await shell.until(lambda: shell.prompt.text == "short")
+    await shell.press("ctrl+underscore")
+    assert shell.prompt.full_text == pasted
+
+
+async def test_an_editor_that_is_not_there_is_told(shell, editor, monkeypatch) -> None:
+    editor("")
     monkeypatch.setenv("EDITOR", "no-such-editor-at-all")
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setattr(type(shell.app._driver), "can_suspend", True)
-    monkeypatch.setattr(shell.app._driver, "suspend_application_mode", lambda: None)
-    monkeypatch.setattr(shell.app._driver, "resume_application_mode", lambda: None)
     shell.prompt.replace_text("draft")
     await shell.press("ctrl+x", "ctrl+e")
     await shell.until(lambda: "no-such-editor-at-all" in shell.text)
     assert shell.prompt.text == "draft"
+
+
+async def test_an_editor_that_fails_replaces_nothing_and_what_it_left_is_an_input(
+    shell, editor
+) -> None:
+    editor('printf half > "$1"; exit 3')
+    shell.prompt.replace_text("draft")
+    await shell.press("ctrl+x", "ctrl+e")
+    await shell.until(lambda: "exit code 3" in shell.text)
+    assert shell.prompt.text == "draft"
+    await shell.press("up")
+    assert shell.prompt.text == "half"
+    await shell.press("down")
+    assert shell.prompt.text == "draft"
+
+
+@pytest.mark.parametrize("typed_on", [False, True])
+async def test_what_an_editor_with_a_window_saves_after_it_returned_comes_to_the_prompt(
+    shell, editor, tmp_path, typed_on
+) -> None:
+    editor(f'ln "$1" {tmp_path}/window')  # the same file, which it has open
+    shell.prompt.replace_text("draft")
+    await shell.press("ctrl+x", "ctrl+e")
+    await shell.until(lambda: any("--wait" in n.message for n in shell.app._notifications))
+    assert shell.prompt.text == "draft"
+    if typed_on:
+        await shell.type(", and more")
+    (tmp_path / "window").write_text("from the window\n")
+    if typed_on:
+        await shell.until(lambda: shell.prompt.history_of_input.entries == ["from the window"])
+        assert shell.prompt.text == "draft, and more"
+    else:
+        await shell.until(lambda: shell.prompt.text == "from the window")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from textual.geometry import Region
 
 from kbtui.history.change import Actor
@@ -13,6 +14,7 @@ from tests.tui.notes_support import (
     agent_writes,
     make_kb,
     opened,
+    ready,
     text_of,
     until,
 )
@@ -261,6 +263,80 @@ async def test_an_editor_outside_makes_the_persons_own_change(tmp_path, monkeypa
         commit = kb.history.commit("HEAD")
         assert commit.actor is Actor.YOU
         assert [change.path for change in commit.paths if "INDEX" not in change.path] == [PATH]
+
+
+@pytest.fixture
+def outer_editor(tmp_path, monkeypatch):
+    """Make the person's editor of a shell script."""
+
+    def make(app, script: str) -> None:
+        program = tmp_path / "my-editor"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("VISUAL", str(program))
+        monkeypatch.setattr(type(app._driver), "can_suspend", True)
+
+    return make
+
+
+async def test_an_editor_outside_that_fails_replaces_nothing_and_undo_brings_what_it_left(
+    tmp_path, outer_editor
+):
+    kb = make_kb(tmp_path / "notes")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, PATH)
+        outer_editor(app, 'printf half > "$1"; exit 3')
+        await pilot.press("E")
+        await until(pilot, lambda: "exit code 3" in app.toasts)
+        assert kb.library.get(PATH).text == POSTGRESQL
+        assert "A database." in text_of(notes.view.body)
+        await pilot.press("u")
+        await until(pilot, lambda: kb.library.read(PATH) == b"half")
+
+
+async def test_an_editor_outside_that_is_not_there_is_said(tmp_path, monkeypatch):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await opened(pilot, PATH)
+        monkeypatch.setenv("VISUAL", "no-such-editor")
+        await pilot.press("E")
+        await until(pilot, lambda: "not installed" in app.toasts)
+
+
+async def test_an_editor_outside_with_a_window_is_told_to_wait(tmp_path, outer_editor):
+    app = NotesApp(make_kb(tmp_path / "notes"))
+    async with app.run_test() as pilot:
+        await opened(pilot, PATH)
+        outer_editor(app, "exit 0")
+        await pilot.press("E")
+        await until(pilot, lambda: "code --wait" in app.toasts)
+
+
+async def test_a_document_is_opened_by_the_desktop_and_not_by_an_editor(
+    tmp_path, monkeypatch, outer_editor
+):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    viewer = folder / "xdg-open"
+    viewer.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/seen\n')
+    viewer.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("DISPLAY", ":0")
+    kb = make_kb(tmp_path / "notes", {"topics/a.md": "# A\n"})
+    paper = kb.workspace.root / "docs" / "paper.pdf"
+    paper.parent.mkdir(exist_ok=True)
+    paper.write_bytes(b"%PDF-1.4\n")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        outer_editor(app, f"touch {tmp_path}/edited")
+        notes.open_entry("docs/paper.pdf")
+        await until(pilot, lambda: notes.current_path == "docs/paper.pdf")
+        await pilot.press("E")
+        await until(pilot, (tmp_path / "seen").exists)
+        assert (tmp_path / "seen").read_text().strip() == str(paper)
+        assert not (tmp_path / "edited").exists()
 
 
 async def test_links_to_a_heading_that_is_renamed_follow_in_the_same_save_if_wanted(tmp_path):

@@ -14,7 +14,7 @@ from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.notes import documents
 from kbtui.tui.notes.documents import load_document
-from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.dialogs import KeyDialog, PickDialog
 from tests.tui.at_rest import Door, rest
 from tests.tui.notes_support import (
     DEFAULT,
@@ -184,20 +184,49 @@ async def test_a_relative_markdown_link_leads_to_its_file(tmp_path):
         await shown(pilot, notes, "knowledge/people/bob.md")
 
 
-async def test_a_web_link_is_shown_before_anything_is_opened(tmp_path):
-    app = NotesApp(make_kb(tmp_path))
+async def test_a_web_link_is_shown_before_anything_is_opened(tmp_path, monkeypatch):
+    opened_by = tmp_path / "browser"
+    opened_by.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    opened_by.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(opened_by))
+    app = NotesApp(make_kb(tmp_path / "notes"))
     async with app.run_test() as pilot:
         notes = await opened(pilot, "knowledge/people/alice.md")
         await click_link(pilot, notes.view.body, "https://example.org/a")
         await until(pilot, lambda: len(app.screen_stack) == 2)
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
-        assert app.seen == []
+        assert not (tmp_path / "opened").exists()
         await click_link(pilot, notes.view.body, "https://example.org/a")
         await until(pilot, lambda: len(app.screen_stack) == 2)
         await pilot.press("enter")
-        await until(pilot, lambda: app.seen)
-        assert app.seen == ["https://example.org/a"]
+        await until(pilot, (tmp_path / "opened").exists)
+        assert (tmp_path / "opened").read_text() == "https://example.org/a\n"
+        assert app.seen == []
+
+
+@pytest.mark.parametrize("browser", ["", "false"], ids=["no desktop", "a browser that fails"])
+async def test_a_web_link_that_can_not_be_opened_is_shown_and_copied(
+    tmp_path, monkeypatch, browser
+):
+    monkeypatch.setenv("BROWSER", browser)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        await click_link(pilot, notes.view.body, "https://example.org/a")
+        await until(pilot, lambda: isinstance(app.screen, KeyDialog))
+        if browser:
+            await pilot.press("enter")
+            await until(pilot, lambda: "own" in app.screen.TITLE_TEXT)
+        dialog = app.screen
+        assert "https://example.org/a" in dialog.text.plain
+        assert dialog.text.spans[0].style.link == "https://example.org/a"
+        assert ("exit code 1" in dialog.text.plain) is bool(browser)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen == ["https://example.org/a"])
 
 
 async def test_other_schemes_are_no_links(tmp_path):

@@ -20,8 +20,13 @@ from typing import Any
 
 from kbtui.errors import StorageError, UsageError
 from kbtui.text import slugify
+from kbtui.tui.terminal import modes
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_SIGNALS = (
+    *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU),
+)
+"""All that end a process unless it handles them, and that it can handle."""
 _PATIENCE_SECONDS = 3.0
 _POLL_SECONDS = 1
 _RESTORING_SECONDS = 1.0
@@ -98,6 +103,8 @@ class SignalWatch:
             else:
                 number = min(before & pending, default=0)
         time.sleep(_PATIENCE_SECONDS)
+        modes.turn_off()
+        modes.say("kbtui: Ended, though a part of it didn't answer. The draft is kept.")
         os._exit(128 + number)
 
 
@@ -133,7 +140,8 @@ class DiskWatch:
             is_warned = False
             while not answered.wait(self._patience) and not self._stopped.is_set():
                 if self._is_leaving.is_set() and not self._stopped.wait(_RESTORING_SECONDS):
-                    os.write(2, f"kbtui: {self._warning} Left without waiting for it.\n".encode())
+                    modes.turn_off()
+                    modes.say(f"kbtui: {self._warning} Left without waiting for it.")
                     os._exit(StorageError.exit_code)
                 if not is_warned:
                     self._tell(

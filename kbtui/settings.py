@@ -385,6 +385,14 @@ class UiSettings(_Section):
     mouse: bool = _option(
         True, "Mouse", "Off, the terminal's own selection works, and no movement is sent."
     )
+    escape_ms: int = _option(
+        0,
+        "Wait after Esc",
+        "Milliseconds in which the rest of a key may come after its first byte; 0 takes `ESCDELAY`,"
+        " or else 500 over SSH and 100 elsewhere.",
+        ge=0,
+        le=5_000,
+    )
     keys: dict[str, str] = Field(
         default_factory=dict, title="Keys", description="Keys of your own, by action."
     )

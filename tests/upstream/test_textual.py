@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import runpy
 import weakref
 import webbrowser
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from rich.segment import Segment
-from textual import _ansi_sequences, events
+from textual import events
 from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.document._wrapped_document import WrappedDocument
-from textual.drivers import linux_driver
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -329,17 +327,3 @@ def test_only_an_app_can_be_given_another_key() -> None:
 )
 def test_a_private_name_that_kbtui_uses_is_there(of: type, name: str, user: str) -> None:
     assert hasattr(of, name) or hasattr(of(), name), f"kbtui/{user} has to do without {name}"
-
-
-def test_the_driver_for_linux_keeps_the_attributes_that_it_restores() -> None:
-    code = linux_driver.LinuxDriver.stop_application_mode.__code__
-    assert "attrs_before" in code.co_names, (
-        "`hand_over` of kbtui/tui/terminal/first_keys.py is void"
-    )
-
-
-def test_no_key_is_known_for_alt_enter() -> None:
-    fresh = runpy.run_path(_ansi_sequences.__file__)  # kbtui adds it to the one that is imported
-    keys = fresh["ANSI_SEQUENCES_KEYS"]
-    assert keys["\x1b[15~"][0].value == "f5"
-    assert "\x1b\r" not in keys, "`map_alt_enter` of kbtui/tui/actions/registry.py can go"

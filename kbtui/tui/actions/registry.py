@@ -19,11 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding, BindingType
-from textual.keys import Keys
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
@@ -522,15 +520,6 @@ _KEY_NAMES = {
     "left": "←",
     "right": "→",
 }
-
-
-def map_alt_enter() -> None:
-    r"""Map ``ESC CR``, which some terminals send for Alt+Enter, to Ctrl+J: a new line.
-
-    Textual parses it as Escape or Enter; either would surprise in the middle of a text.
-    """
-    sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
-    sequences["\x1b\r"] = (Keys.ControlJ,)
 
 
 def key_name(key: str) -> str:

@@ -23,7 +23,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.registry import Command, bindings, key_name, map_alt_enter
+from kbtui.tui.actions.registry import Command, bindings, key_name
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -35,8 +35,8 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
+from kbtui.tui.terminal import modes
 from kbtui.tui.terminal.background import call_after, latest, run_latest
-from kbtui.tui.terminal.first_keys import hand_over
 from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.terminal.process import (
     DiskWatch,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import Binding
     from textual.command import Provider
+    from textual.driver import Driver
     from textual.screen import Screen
 
     from kbtui.history.change import Changed
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.commands import reports
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.terminal import outside
+    from kbtui.tui.terminal.driver import TerminalFailed, TerminalNotice
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
 else:
@@ -111,7 +113,6 @@ def run_app(workspace: Path | None = None) -> int:
     """
     collect_rarely()
     shorten_switch_interval()
-    map_alt_enter()
     release_closed_widgets()
     while True:
         app = KbtuiApp(workspace)
@@ -119,7 +120,12 @@ def run_app(workspace: Path | None = None) -> int:
         app.at_exit = disk.leaving
         try:
             app.run()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                app.keep_draft()
+            raise
         finally:
+            modes.turn_off()
             disk.leaving()
             app.close_knowledge()
             disk.stop()
@@ -217,6 +223,15 @@ class KbtuiApp(KeysInOrder):
         """The keys that the user has remapped, by action id."""
         return self._keymap
 
+    def get_driver_class(self) -> type[Driver]:
+        """Return our driver where Textual's is the one for Linux and macOS, which ours extends."""
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from kbtui.tui.terminal.driver import TerminalDriver
+
+        return TerminalDriver
+
     def get_default_screen(self) -> Screen[None]:
         """Create the main screen, with the terminal size's breakpoint classes from the start."""
         screen = MainScreen(id="main")
@@ -232,8 +247,7 @@ class KbtuiApp(KeysInOrder):
 
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
-        hand_over(self._driver)
-        self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
+        self._signals = SignalWatch(self.keep_draft, lambda code: self.exit(return_code=code))
         # After `fg` everything has to be redrawn: the terminal has kept nothing.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_class(self._has_few_colors, "-few-colors")
@@ -278,7 +292,9 @@ class KbtuiApp(KeysInOrder):
         freeze_objects()
 
     def _follow_settings(self, settings: Settings) -> None:
-        """Apply the settings of the app's looks; called in a thread."""
+        """Apply the settings of screen and keys; called in a thread."""
+        if (wait := getattr(self._driver, "wait_after_escape", None)) is not None:
+            wait(settings.ui.escape_ms)
         self.themes.load(settings)
         ui = settings.ui
         follow = partial(self._restless.follow, self._driver)
@@ -324,6 +340,14 @@ class KbtuiApp(KeysInOrder):
         with contextlib.suppress(RuntimeError):
             self.call_later(self.tell, notice)
 
+    def on_terminal_notice(self, event: TerminalNotice) -> None:
+        """Say what became of input that couldn't be taken as it came."""
+        self.tell(event.text)
+
+    def on_terminal_failed(self, event: TerminalFailed) -> None:
+        """End the app, which would be deaf or mute."""
+        self._handle_exception(event.error)
+
     # Leaving
 
     def exit(
@@ -334,7 +358,7 @@ class KbtuiApp(KeysInOrder):
     ) -> None:
         """Exit, saving the draft and stopping background commands and closing the session."""
         self.at_exit()
-        self._save_draft()
+        self.keep_draft()
         for pane in self._chat_panes():
             pane.leave()
         super().exit(result, return_code, message)
@@ -350,7 +374,8 @@ class KbtuiApp(KeysInOrder):
         """Return the chat pane, or an empty list before it is mounted and after it is removed."""
         return [pane for screen in self.screen_stack[:1] for pane in screen.query(ChatPane)]
 
-    def _save_draft(self) -> None:
+    def keep_draft(self) -> None:
+        """Store the prompt's text for the next start."""
         for pane in self._chat_panes():
             pane.save_draft(self._workspace)
 
@@ -358,16 +383,24 @@ class KbtuiApp(KeysInOrder):
         if self._signals is not None:
             self._signals.stop()
 
+    def panic(self, *_renderables: RenderableType) -> None:
+        """End as for any other bug, also where an error could show itself, as a style sheet's."""
+        self._fatal_error()
+
     def _fatal_error(self) -> None:
-        """Handle a bug: save the draft, log the traceback, print one sentence.
+        """Handle a bug: save the draft, log the traceback, print one sentence, return 1.
 
         The log contains no values of variables, which may be the user's text or an API key.
         """
         from kbtui.logs import log_file, start_logging
 
-        self._save_draft()
+        self._return_code = self._return_code or 1
         error = self._exception or RuntimeError("unknown")
         start_logging()
+        try:
+            self.keep_draft()
+        except Exception:
+            log.exception("the draft")
         log.critical("internal error", exc_info=error)
         sentence = (
             f"kbtui stopped because of an error of its own ({type(error).__name__}). "

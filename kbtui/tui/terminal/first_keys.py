@@ -47,7 +47,6 @@ def raw_terminal() -> Iterator[None]:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, original)
 
 
-def hand_over(driver: object) -> None:
-    """Give Textual's driver the attributes to restore on exit and while an editor runs."""
-    if _saved_attributes and hasattr(driver, "attrs_before"):
-        driver.attrs_before = _saved_attributes[0]
+def saved_attributes() -> list[Any] | None:
+    """Return the attributes to restore on exit and while an editor runs; None if unchanged."""
+    return _saved_attributes[0] if _saved_attributes else None

@@ -72,6 +72,11 @@ class KeysInOrder(App[None]):
         """Whether all input has been handled, and everything that it opened is there."""
         return self._dispatcher is None or self._dispatcher.done() or self._exit
 
+    @property
+    def backlog(self) -> int:
+        """How many messages and keys are waiting."""
+        return self.message_queue_size + len(self._queue)
+
     async def on_event(self, event: events.Event) -> None:
         """Queue keys while the previous one is still being handled."""
         if not _is_input(event):

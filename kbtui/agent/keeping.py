@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.records.journal import Journal, JournalLine, absolute_dates
+from kbtui.memory.records.journal import Journal, JournalLine, with_dates
 from kbtui.offline.message import Reading
 from kbtui.workspace.layout import short_name
 
@@ -89,7 +89,7 @@ class Keeping:
 
     def _add_decision(self, reading: Reading, origin: Origin) -> Kept:
         day = self.now().date()
-        text = absolute_dates(reading.text, day, verbatim=True)
+        text = with_dates(reading.text, day)
         entry = self.library.create(
             "decision",
             reading.title,

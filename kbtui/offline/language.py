@@ -16,14 +16,15 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``beginners``: further words that aren't names although capitalized at the start of a clause, in
   any form with the same stem;
 - ``numbers`` from two on, ``weekdays`` and ``months``, in order; ``calendar``: further calendar
-  words; ``before`` and ``after``: words for last year and next year;
+  words;
 - ``named``: starts of lines that state the user's name; ``self``: pronouns by which speakers mean
   themselves; ``agree``: starts of answers that agree;
 - ``deny``: negations;
 - ``labels``: words of headings and names of things that state nothing by themselves;
 - ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 
-A ``~`` in a phrase stands for each of the language's ``endings``.
+A ``~`` in a phrase stands for each of the language's ``endings``. The phrases of ``[times]`` are
+those of `kbtui.offline.times`.
 
 Splitting and stemming the lists takes longer than a short command, so what comes of it is kept in
 the cache between processes, until a file in ``languages/`` is changed.
@@ -47,8 +48,7 @@ _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 CACHE_LIMIT = 4_096
 """The results for texts of this many characters or more aren't cached."""
 _MIN_ABBREVIATION = 3
-# Summer and Winter are first names as well; what names a heading tells no language.
-_NOT_IN_KNOWN = ("before", "after", "labels")
+_NOT_IN_KNOWN = ("labels",)  # what names a heading tells no language
 # What decides how the lists are split and stemmed.
 _CODE = (__name__, "kbtui.text", analyser.__name__, "whoosh.lang.porter2", "whoosh.lang.stopwords")
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
@@ -127,6 +127,14 @@ class Language:
     """Words that say little about the topic of a text."""
     places: dict[str, dict[str, int]]
     """The 0-based position of each word and its abbreviation in the ordered lists."""
+    month_names: list[str]
+    """The months as they are written."""
+    times: dict[str, Any]
+    """The phrases for days and times, word by word, with what each means under ``""``."""
+    halves: dict[str, Any]
+    """Those that tell morning from evening."""
+    slots: dict[str, Any]
+    """The numbers and units in these phrases, word by word."""
 
     @property
     def nouns_have_capitals(self) -> bool:
@@ -149,14 +157,18 @@ def languages() -> tuple[Language, ...]:
 
 
 def _language(
-    code: str, lists: dict[str, list[str]], small: list[str], places: dict[str, dict[str, int]]
+    code: str,
+    lists: dict[str, list[str]],
+    small: list[str],
+    places: dict[str, dict[str, int]],
+    **times: Any,
 ) -> Language:
     words = {name: _words(phrases) for name, phrases in lists.items()}
     words["small"] |= _words(small)
     words["calendar"] |= words["weekdays"] | words["months"]
     stop_words = (words["small"] | words["question"]) - words["calendar"]
     known = frozenset().union(*[words[name] for name in words if name not in _NOT_IN_KNOWN])
-    return Language(code, lists, words, known, stop_words, places)
+    return Language(code, lists, words, known, stop_words, places, **times)
 
 
 def _words(phrases: Iterable[str]) -> frozenset[str]:
@@ -194,14 +206,51 @@ def _read(code: str, text: str) -> dict[str, Any]:
     short = [word for word in calendar if len(word) >= _MIN_ABBREVIATION]
     places = {name: _places(typed[name], short) for name in ("weekdays", "months")}
     places["numbers"] = _places(typed["numbers"])
-    return {"code": code, "lists": lists, "small": small, "places": places}
+    times = _times(_lists(text, "times"), typed["numbers"])
+    months = list(typed["months"])
+    return {"code": code, "lists": lists, "small": small, "places": places} | {
+        "month_names": months,
+        **times,
+    }
+
+
+def _times(phrases: Mapping[str, Iterable[str]], numbers: Iterable[str]) -> dict[str, Any]:
+    """Return the phrases for days and times, those for halves of the day, and their numbers."""
+    slots: dict[str, Any] = {"NUMBER": {}, "UNIT": {}, "HALF": {}}
+    found: dict[str, Any] = {"times": {}, "halves": {}, "slots": slots}
+    for number, word in enumerate(numbers, 2):
+        _grow(slots["NUMBER"], word, number)
+    for key, each in phrases.items():
+        kind, *rest = key.split()
+        step = rest[-1] if rest else ""
+        place = found["times"]
+        value: object = [kind, int(step) if step[1:].isdigit() else None]
+        if kind == "count":
+            place, value = slots["NUMBER"], int(step)
+        elif kind == "half":
+            place, value = slots["HALF"], [rest[0], int(step)]
+        elif step.isdigit():
+            place, value = slots["UNIT"], [kind, int(step)]
+        elif step == "noon":
+            place = found["halves"]
+        for phrase in each:
+            _grow(place, phrase, value)
+    return found
+
+
+def _grow(place: dict[str, Any], phrase: str, value: object) -> None:
+    """Add a phrase word by word; a word in capitals stays one."""
+    for token in tokens(phrase):
+        word = phrase[token.start : token.end]
+        place = place.setdefault(word if word.isupper() and len(word) > 1 else token.word, {})
+    place[""] = value
 
 
 def _folded_phrase(phrase: str) -> str:
     return " ".join([each.word for each in tokens(phrase)]) + (":" if phrase[-1:] == ":" else "")
 
 
-def _lists(text: str) -> dict[str, tuple[str, ...]]:
+def _lists(text: str, section: str = "lists") -> dict[str, tuple[str, ...]]:
     """Parse a language file: phrases by list name, with ``~`` expanded to each ending."""
     from configparser import ConfigParser
 
@@ -209,7 +258,7 @@ def _lists(text: str) -> dict[str, tuple[str, ...]]:
     parser.read_string(text)
     typed = {
         name: [each.strip() for each in value.replace("\n", " ").split(",")]
-        for name, value in parser["lists"].items()
+        for name, value in parser[section].items()
     }
     endings = typed.pop("endings", [])
     return {

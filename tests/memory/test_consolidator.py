@@ -412,9 +412,9 @@ async def test_dates_are_absolute_and_of_the_content(asked: Room, server: Script
     )
     await _run(asked, session.id)
     day = (START.astimezone() + timedelta(days=1)).date().isoformat()
-    assert f"The review is on {day}." in asked.library.find("Review").body
-    assert f"- Dentist: on {day}" in asked.read("memory/MEMORY.md")
-    assert f"the review on {day}." in asked.read("memory/HISTORY.md")
+    assert f"The review is tomorrow ({day})." in asked.library.find("Review").body
+    assert f"- Dentist: tomorrow ({day})" in asked.read("memory/MEMORY.md")
+    assert f"the review tomorrow ({day})." in asked.read("memory/HISTORY.md")
 
 
 # What the user wrote, forgot, and keeps private ----------------------------------------------

@@ -1,34 +1,80 @@
-"""Relative dates become the days that they meant when it was said."""
+"""Relative dates stand beside the words that meant them, counted from when it was said."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 
 import pytest
 
-from kbtui.memory.records.dates import absolute_dates, without_stamp
+from kbtui.memory.records.dates import bracket, with_dates, without_dates, without_stamp
 
 FRIDAY = date(2026, 3, 6)
+THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("said", "shown"),
     [
-        ("Met Alice yesterday.", "Met Alice on 2026-03-05."),
-        ("The demo is tomorrow", "The demo is on 2026-03-07"),
-        ("due by tomorrow", "due by 2026-03-07"),
-        ("Tonight: dinner", "on 2026-03-06: dinner"),
-        ("moved three days ago", "moved on 2026-03-03"),
-        ("leaves in 2 weeks", "leaves on 2026-03-20"),
-        ("Review next Monday", "Review on 2026-03-09"),
-        ("started last Friday", "started on 2026-02-27"),
-        ("the day after tomorrow", "on 2026-03-08"),
-        ("gestern angekommen", "2026-03-05 angekommen"),
-        ("llegó ayer", "llegó 2026-03-05"),
+        ("Met Alice yesterday.", "2026-11-25"),
+        ("The exam is in a fortnight", "2026-12-10"),
+        ("The lease of the flat ends in two months.", "January 2027"),
+        ("I quit smoking three months ago.", "August 2026"),
+        ("We moved in last year", "2025"),
+        ("I moved to Ulm two years ago", "2024"),
+        ("called 20 minutes ago", "2026-11-26 14:10"),
+        ("Der Kachelofen wird in drei Wochen geliefert.", "2026-12-17"),
+        ("Der Vertrag endet in zwei Monaten.", "Januar 2027"),
+        ("Der Klempner kommt Freitag nächste Woche", "2026-12-04"),
+        ("El fontanero viene mañana.", "2026-11-27"),
+        ("Le couvreur vient demain.", "2026-11-27"),
+        ("Ho smesso tre mesi fa", "agosto 2026"),
     ],
 )
-def test_a_relative_date_is_settled(said: str, kept: str) -> None:
-    assert absolute_dates(said, FRIDAY) == kept
+def test_a_word_for_a_day_month_or_year_tells_which(said: str, shown: str) -> None:
+    assert bracket(said, THURSDAY) == shown
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The sweep comes next Friday.",  # tomorrow, or in a week
+        "Nächsten Freitag kommt der Schornsteinfeger.",
+        "The cellar was flooded last Wednesday.",
+        "El deshollinador viene el próximo viernes.",
+        "The dentist is on Friday.",
+        "Der Klempner kommt übernächste Woche",
+        "We met a few weeks ago",
+        "My daughter is six years old.",
+        "Mi hija tiene seis años.",
+        "We went to Crete last summer.",
+    ],
+)
+def test_an_ambiguous_word_gets_the_day_it_was_said_and_no_date(said: str) -> None:
+    assert bracket(said, THURSDAY) == "said 2026-11-26"
+
+
+@pytest.mark.parametrize(
+    ("said", "day", "shown"),
+    [
+        ("next Monday", date(2026, 11, 26), "2026-11-30"),
+        ("next Monday", date(2026, 11, 29), "said 2026-11-29"),  # a Sunday
+        ("next Thursday", date(2026, 11, 26), "2026-12-03"),
+        ("last Friday", date(2026, 11, 28), "said 2026-11-28"),  # a Saturday
+        ("last Friday", date(2026, 11, 30), "2026-11-27"),
+        ("last Friday", date(2026, 11, 27), "2026-11-20"),
+        ("this Friday", date(2026, 11, 26), "2026-11-27"),
+        ("this Friday", date(2026, 11, 28), "said 2026-11-28"),
+        ("next March", date(2026, 11, 26), "March 2027"),
+        ("next March", date(2026, 1, 26), "said 2026-01-26"),
+        ("last March", date(2026, 11, 26), "said 2026-11-26"),
+        ("three months ago", date(2026, 1, 31), "October 2025"),
+        ("tomorrow", date(2026, 12, 31), "2027-01-01"),
+    ],
+)
+def test_a_weekday_or_month_counts_from_the_day_it_was_said(
+    said: str, day: date, shown: str
+) -> None:
+    assert bracket(said, day) == shown
 
 
 @pytest.mark.parametrize(
@@ -39,28 +85,49 @@ def test_a_relative_date_is_settled(said: str, kept: str) -> None:
         "runs `date -d yesterday`",
         "see [[notes of today]]",
         "in five minutes",
+        "ran the marathon in four hours",
         "reads USA Today-like papers",
         "subscribed to USA Today",
+        "The club meets every Friday.",
+        "Freitags schwimme ich.",
+        "Am Morgen trinke ich Tee.",
+        "Por la mañana tomo té.",
+        "The fair is on Friday 4 December 2026",
+        "I am 20 minutes late",
+        "the dinosaurs died 66 million years ago",
+        "built 9000 years ago",
+        "back in 999 decades",
     ],
 )
 def test_what_may_mean_something_else_stays(said: str) -> None:
-    assert absolute_dates(said, FRIDAY) == said
+    assert with_dates(said, FRIDAY, is_dated=True) == said
 
 
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
         ("signed today", "signed today (2026-03-06)"),
-        ("call Bob tomorrow", "call Bob tomorrow (2026-03-07)"),
         ("gestern angekommen", "gestern (2026-03-05) angekommen"),
-        ("I read USA Today", "I read USA Today"),
-        ('the song "Yesterday" by the Beatles', 'the song "Yesterday" by the Beatles'),
+        ("Tonight: dinner", "Tonight (2026-03-06): dinner"),
+        (
+            "Came yesterday, back in two years.",
+            "Came yesterday (2026-03-05), back in two years (2028).",
+        ),
+        ("She is 7 years old.\nHe is 8.", "She is 7 years old (said 2026-03-06).\nHe is 8."),
+        ("next Saturday or next Sunday", "next Saturday or next Sunday (said 2026-03-06)"),
     ],
 )
-def test_word_for_word_the_date_stands_behind(said: str, kept: str) -> None:
-    dated = absolute_dates(said, FRIDAY, verbatim=True)
+def test_the_date_stands_once_behind_its_word(said: str, kept: str) -> None:
+    dated = with_dates(said, FRIDAY)
     assert dated == kept
-    assert absolute_dates(dated, FRIDAY) == dated
+    assert with_dates(dated, FRIDAY) == dated
+    assert without_dates(dated) == said
+
+
+def test_a_line_that_is_dated_where_it_stands_is_not_told_when_it_was_said() -> None:
+    assert with_dates("The sweep comes next Saturday", FRIDAY, is_dated=True) == (
+        "The sweep comes next Saturday"
+    )
 
 
 def test_a_stamp_before_a_history_entry_is_not_said_twice() -> None:

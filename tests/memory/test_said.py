@@ -165,7 +165,7 @@ async def test_a_small_model_that_dreams_writes_the_users_own_sentences(
     entry = {"do": "create_entry", "type": "topic", "title": "printer", "body": f"- {joined}"}
     await dreams(room, server, add("MEMORY.md", joined), entry)
     memory, entry_text = room.read(MEMORY), room.read("knowledge/topics/printer.md")
-    assert f"- {said[0]}\n- {said[1]}\n" in memory
+    assert f"- {said[0]}\n- {said[1]} (said 2026-03-06)\n" in memory, "an age says when"
     assert f"- {said[0]}\n" in entry_text
     assert said[1] not in entry_text, "it isn't about the printer"
     assert "told Lena" not in memory + entry_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
@@ -18,7 +18,7 @@ from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page, Pending
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock, committed
-from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.memory.records.dates import local
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.sessions.store import SessionMessage
@@ -35,38 +35,55 @@ _NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
 
 
 def stage_day_notes(
-    change: Change, page: Page, notes: Iterable[str], buried: Callable[[str], bool]
+    change: Change, page: Page, notes: Iterable[tuple[date, str]], buried: Callable[[str], bool]
 ) -> None:
-    """Add the notes of a slice to those of its day in a running change.
+    """Add the notes of a slice, each with the day on which it was said, to those of these days.
 
     Notes that the file already has, in any wording, and `buried` ones are left out.
     """
-    path = f"memory/{page.day.isoformat()}.md"
-    before = files.text_of(change.read(path))
-    known = {normalise(each) for each in statements(before)}
-    fresh: dict[str, str] = {}
-    for note in notes:
-        line = absolute_dates(shorten(note, 500), page.day)
-        key = normalise(line)
-        if key and key not in known and not buried(line):
-            fresh.setdefault(key, line)
-    _stage(change, path, page, list(fresh.values())[:50])
+    for day, said in _by_day(notes):
+        before = files.text_of(change.read(_path_of(day)))
+        known = {normalise(each) for each in statements(before)}
+        fresh: dict[str, str] = {}
+        for note in said:
+            line = shorten(note, 500)
+            key = normalise(line)
+            if key and key not in known and not buried(line):
+                fresh.setdefault(key, line)
+        _stage(change, day, page, list(fresh.values())[:50])
 
 
 def stage_raw_notes(change: Change, page: Page) -> None:
-    """Add excerpts of a slice that no model could condense to the notes of its day."""
+    """Add excerpts of a slice that no model could condense to the notes of its days."""
     said = [message for message in page.messages if page.shows(message)][-20:]
-    excerpts = [
-        f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}"
+    excerpts = (
+        (
+            local(message.time).date(),
+            f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}",
+        )
         for message in said
-    ]
-    _stage(change, f"memory/{page.day.isoformat()}.md", page, excerpts, f" {RAW}")
+    )
+    for day, lines in _by_day(excerpts):
+        _stage(change, day, page, lines, f" {RAW}")
 
 
-def _stage(change: Change, path: str, page: Page, lines: Sequence[str], mark: str = "") -> None:
+def _by_day(lines: Iterable[tuple[date, str]]) -> list[tuple[date, list[str]]]:
+    found: dict[date, list[str]] = {}
+    for day, line in lines:
+        found.setdefault(day, []).append(line)
+    return sorted(found.items())
+
+
+def _path_of(day: date) -> str:
+    return f"memory/{day.isoformat()}.md"
+
+
+def _stage(change: Change, day: date, page: Page, lines: Sequence[str], mark: str = "") -> None:
     if not lines:
         return
-    ended = local(page.messages[-1].time)
+    path = _path_of(day)
+    times = [local(each.time) for each in page.messages]
+    ended = max((each for each in times if each.date() == day), default=times[-1])
     heading = f"## Flush at {ended:%H:%M} (session: {page.session}){mark}"
     block = "\n".join([heading, "", *(f"- {line}" for line in lines)]) + "\n"
     before = change.read(path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.ranges import Range
@@ -95,6 +96,11 @@ class Page:
     def day(self) -> date:
         """The date of its last message, in the user's time zone."""
         return local(self.messages[-1].time).date()
+
+    def time_of(self, fact: Fact) -> datetime | None:
+        """Return when a fact was said, in the user's time zone, if its message is known."""
+        times = {each.id: each.time for each in self.messages if each.role == "user"}
+        return local(times[fact.message]) if fact.message in times else None
 
     @property
     def said(self) -> list[tuple[datetime, str]]:

@@ -30,7 +30,7 @@ from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.dates import with_dates
 from kbtui.memory.records.ranges import holds
 from kbtui.offline.language import significant_terms
 from kbtui.settings import OFFLINE, FlushSettings
@@ -84,15 +84,15 @@ class MemoryWriter:
             return None
         origin = self._origin(page, model)
         live = self.live_edits(page)
-        content = absolute_dates(answer.summary, page.day)
         answer = replace(answer, facts=tuple(_with_source(page, each) for each in answer.facts))
 
         def work(change: Change) -> SavedPage:
             copy, outcomes = self._keep(page, answer, live)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
             kept = (each.fact.text for each in outcomes if each.kind != "refused")
-            notes = _current([*answer.notes, *_day_notes(outcomes)], answer.facts)
-            notes = list(_grounded(_without_fragments(notes, kept), page, copy))
+            noted = _current([*answer.notes, *_day_notes(outcomes)], answer.facts)
+            notes = list(_grounded(_without_fragments(noted, kept), page, copy))
+            content = copy.dated(answer.summary, page.day, is_dated=True)
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
             )
@@ -124,7 +124,11 @@ class MemoryWriter:
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
             keeper = FactKeeper(
-                copy, page.day, live.written, lambda fact: not is_waiting(fact) and gate.lasts(fact)
+                copy,
+                page.day,
+                live.written,
+                lambda fact: not is_waiting(fact) and gate.lasts(fact),
+                page.time_of,
             )
             return copy, keeper.keep_all(facts)
 
@@ -254,12 +258,18 @@ def _without_fragments(notes: Iterable[str], facts: Iterable[str]) -> Iterator[s
             yield note
 
 
-def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[str]:
-    """Yield the notes that somebody said and that weren't forgotten; record ungrounded ones."""
+def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[tuple[date, str]]:
+    """Yield the notes that somebody said and that weren't forgotten, each with the day of that.
+
+    Ungrounded ones are recorded.
+    """
     for note in notes:
         if copy.is_forbidden(note):
             continue
-        if copy.lacks(absolute_dates(note, page.day)):
+        when = copy.said(note) or page.day
+        day = when.date() if isinstance(when, datetime) else when
+        line = with_dates(note, when, is_dated=True)
+        if copy.lacks(line):
             copy.record_ungrounded(note)
         else:
-            yield note
+            yield day, line

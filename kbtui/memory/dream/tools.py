@@ -27,7 +27,6 @@ from kbtui.memory.edits.entry_updates import (
 from kbtui.memory.edits.sentences import UserSentences
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
-from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolSpec
 from kbtui.models.schema import ArgumentError, check_arguments
@@ -290,7 +289,7 @@ class EditApplier:
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
-        summary = clean_line(absolute_dates(_cleaned(edit.get("summary", "")), self._day))
+        summary = clean_line(_cleaned(edit.get("summary", "")))
         summary = self._in_user_words(summary)[0] if summary else ""
         body = self._body(title, edit.get("body", ""))
         said = [each for each in (body, summary) if not is_placeholder(each)]
@@ -315,7 +314,7 @@ class EditApplier:
 
     def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         entry = self._copy.entry(edit["path"])
-        new, old = self._line(edit["new"]), plain_fact(edit["old"])
+        new, old = self._dated(self._line(edit["new"])), plain_fact(edit["old"])
         if new == old:
             raise UsageError("old and new are the same.")
         line = find_statement(old, current_statements(entry.text)) or old
@@ -328,20 +327,21 @@ class EditApplier:
 
     def _lines(self, line: str, old: Sequence[str] = ()) -> list[str]:
         """Return the lines to write for a line of a passage: new statements in the user's words."""
-        line = absolute_dates(line, self._day)
         new = next((each for each in statements(line) if line.endswith(each)), "")
         if not new or any(with_value(each, each, new) for each in old):
-            return [line]
+            return [self._dated(line)]
         return [f"{line.removesuffix(new)}{each}" for each in self._in_user_words(new)]
 
     def _in_user_words(self, line: str) -> list[str]:
         """Return the user's sentences for a line, or the line itself if a shown file has it."""
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
-        if self._spoken is None or is_said(
-            line, [each for text in shown for each in current_statements(text)]
-        ):
+        if is_said(line, [each for text in shown for each in current_statements(text)]):
             return [line]
-        return [text for text, _ in self._spoken.whole(line)]
+        whole = self._spoken.whole(line) if self._spoken is not None else [(line, None)]
+        return [self._dated(text) for text, _ in whole]
+
+    def _dated(self, line: str) -> str:
+        return self._copy.dated(line, self._day)
 
     def _lines_about(self, ref: str, lines: list[str]) -> list[str]:
         """Return the lines of a small model that are about the entry they are meant for.
@@ -375,7 +375,7 @@ class EditApplier:
             raise UsageError("The line says nothing.")
         if len(plain) > _MAX_LINE:
             raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
-        return absolute_dates(plain, self._day)
+        return plain
 
 
 def _mentioning(title: str, lines: list[str]) -> list[str]:

@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline.language import CACHE_LIMIT, Token, language_of, tokens
+from kbtui.offline.times import Period, clock_times, half_of_day, times_in
 
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
@@ -52,10 +52,34 @@ class Day(NamedTuple):
     day: int | None = None
     weekday: int | None = None
 
-    def matches(self, other: date) -> bool:
-        """Return whether it may be this date."""
-        its = (other.year, other.month, other.day, other.weekday())
-        return all(own in (None, each) for own, each in zip(self, its, strict=True))
+    @classmethod
+    def of(cls, period: Period) -> Day:
+        """Return a day, month or year."""
+        day = period.first
+        if period.unit == "year":
+            return cls(day.year)
+        if period.unit == "month":
+            return cls(day.year, day.month)
+        return cls(day.year, day.month, day.day, day.weekday())
+
+    def matches(self, other: Day) -> bool:
+        """Return whether all that is given of it is so of the other, which may be as vague."""
+        return all(own in (None, each) for own, each in zip(self, other, strict=True))
+
+
+def day_of(day: date) -> Day:
+    """Return a date with its weekday."""
+    return Day(day.year, day.month, day.day, day.weekday())
+
+
+class Meant(NamedTuple):
+    """The days, months and years that a text may mean.
+
+    `is_relative` if it says so by words that count from the day on which it was said.
+    """
+
+    days: frozenset[Day] = frozenset()
+    is_relative: bool = False
 
 
 class FoundDate(NamedTuple):
@@ -82,8 +106,20 @@ def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[FoundDate, 
         hour = int(match[1]) % _NOON + _NOON * (match[3].lower() == "p")
         figures.append(Figure(match[0], _clock(hour, match[2] or "00")))
     rest = _blank(_CLOCK, rest)
-    figures += [Figure(match[0], _clock(int(match[1]), match[2])) for match in _TIME.finditer(rest)]
+    for match in _TIME.finditer(rest):
+        readings = _clock(int(match[1]), match[2])
+        if int(match[1]) < _NOON and half_of_day(text) == "after":
+            readings |= _clock(int(match[1]) + _NOON, match[2])
+        figures.append(Figure(match[0], readings))
     rest = _blank(_TIME, rest)
+    for clock in clock_times(rest):
+        readings = frozenset().union(
+            *(_clock(each // 60, f"{each % 60:02}") for each in clock.minutes)
+        )
+        if clock.is_hour:  # it may stand as a number elsewhere: at 8, at eight
+            readings |= {str(clock.hour)}
+        figures.append(Figure(rest[clock.start : clock.end], readings))
+        rest = _blank_span(rest, clock.start, clock.end)
     language = language_of(text)
     for match in _FIGURE.finditer(rest):
         figures += _read(match[0], _unit(rest, match.start(), match.end()))
@@ -96,12 +132,32 @@ def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[FoundDate, 
     return tuple(figures), dates
 
 
-def days_meant(text: str, said: date) -> set[date]:
-    """Return the dates that a text written on the day `said` may mean."""
-    dates = (*_dates(text)[0], *_dates(absolute_dates(text, said))[0])
-    readings = [*(each.readings for each in dates), *map(_numeric, _NUMERIC.finditer(text))]
-    readings += ((Day(day=int(match[1])),) for match in _ORDINAL.finditer(text))
-    return {day for meant in chain(*readings) for day in _days(meant, said)}
+def days_meant(text: str, said: datetime | date) -> Meant:
+    """Return the days that a text, said or written at a time, may mean.
+
+    Words that may mean several days, such as *next Friday*, give none; a weekday alone gives both.
+    """
+    times = times_in(text, said)
+    rest = text
+    for each in times:
+        if each.kind != "named":
+            rest = _blank_span(rest, each.start, each.end)
+    day = said.date() if isinstance(said, datetime) else said
+    readings = [
+        *(each.readings for each in _dates(rest)[0]),
+        *map(_numeric, _NUMERIC.finditer(rest)),
+        *((Day(day=int(match[1])),) for match in _ORDINAL.finditer(rest)),
+    ]
+    sure = {Day.of(each.date) for each in times if each.date}
+    births = {
+        Day(by.year - each.age)
+        for each in times
+        if each.kind == "birthday" and each.age
+        for by in sure
+        if by.year
+    }
+    given = {day_of(found) for meant in chain(*readings) for found in _days(meant, day)}
+    return Meant(frozenset(sure | births | given), bool(times))
 
 
 def _days(meant: Day, said: date) -> Iterator[date]:
@@ -112,7 +168,8 @@ def _days(meant: Day, said: date) -> Iterator[date]:
                 yield date(year, meant.month, meant.day)
     elif meant.month is None:
         reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
-        yield from filter(meant.matches, (said + timedelta(n) for n in range(-reach, reach + 1)))
+        near = (said + timedelta(n) for n in range(-reach, reach + 1))
+        yield from (each for each in near if meant.matches(day_of(each)))
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:

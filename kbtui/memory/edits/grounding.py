@@ -14,13 +14,12 @@ from functools import reduce
 from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
-from kbtui.memory.edits.figures import Day, Figure, FoundDate, days_meant, figures_and_dates
+from kbtui.memory.edits.figures import Day, Figure, FoundDate, day_of, figures_and_dates
 from kbtui.memory.edits.sentences import Sentence, swapped_number
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.language import (
     begins,
-    holds,
     language_of,
     of_all,
     significant_terms,
@@ -35,7 +34,6 @@ _SHARE = 0.6
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _MAX_AGREEMENT = 6  # in words
-_MAX_EXTRA = 3  # content words that say when
 _ADDRESS = re.compile(r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
@@ -67,7 +65,7 @@ class Ground:
     asked: frozenset[str] = frozenset()
     units: Mapping[str, frozenset[str]] = field(default_factory=dict)
     dates: frozenset[Day] = frozenset()
-    days: frozenset[date] = frozenset()
+    days: frozenset[Day] = frozenset()
     said_on: frozenset[date] = frozenset()
     names: NameReader = field(default_factory=lambda: NameReader(_SHORTEST_NAME))
     sentences: tuple[Sentence, ...] = ()
@@ -75,28 +73,32 @@ class Ground:
     @classmethod
     def of(
         cls,
-        said: Iterable[tuple[date | None, str]],
+        said: Iterable[tuple[datetime | date | None, str]],
         asked: Iterable[str] = (),
         *,
         may_ask: bool = False,
     ) -> Ground:
-        """Build the ground of texts, each with the day it was said on, if known.
+        """Build the ground of texts, each with when it was said in the user's zone, if known.
 
         With `may_ask`, sentences that only ask something don't support statements.
         """
         terms: set[str] = set()
         units: dict[str, set[str]] = {}
         dates: set[Day] = set()
-        days: set[date] = set()
+        days: set[Day] = set()
         said_on: set[date] = set()
         names = NameReader(_SHORTEST_NAME)
         sentences: list[Sentence] = []
-        for day, text in said:
-            if day is not None:
-                said_on.add(day)
+        for when, text in said:
+            if when is not None:
+                said_on.add(when.date() if isinstance(when, datetime) else when)
             if not text:  # of a tool call, or of a speaker who doesn't count
                 continue
-            sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_of(text))
+            own = [
+                Sentence.of(each, text, may_ask=may_ask, said=when) for each in sentences_of(text)
+            ]
+            sentences += own
+            days.update(day for each in own for day in each.meant.days)
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
             figures, dated = figures_and_dates(text)
@@ -104,8 +106,6 @@ class Ground:
             for figure in figures:
                 for reading in figure.readings:
                     units.setdefault(reading, set()).add(figure.unit)
-            if day is not None:
-                days |= days_meant(text, day)
         about: set[str] = set()
         for text in asked:
             about.update(analyser.terms(text))
@@ -145,13 +145,20 @@ class Ground:
         it, but is no sign that the rest was said.
         """
         known = known or Ground()
+        line = self._without_said_day(line)
         figures, dates = figures_and_dates(line)
         return (
-            self._ungrounded_figure(Sentence.of(line), figures, dates, known)
+            self._ungrounded_figure(figures, dates, known)
+            or self._misdated(Sentence.of(line), figures, dates, known)
             or self._ungrounded_name(line, figures, known)
             or self._ungrounded_words(line, dates, known, is_about=bool(figures or dates))
             or self._misquoted(line, known)
         )
+
+    def said(self, line: str) -> datetime | date | None:
+        """Return when what a line states was said, by the last of the closest sentences."""
+        near = self._nearest(Sentence.of(line))
+        return next((each.said for each in reversed(near) if each.said is not None), None)
 
     def lacks_name(self, name: str, known: Ground) -> str:
         """Return the words of a name or a heading that aren't grounded, or "".
@@ -165,20 +172,57 @@ class Ground:
         stems = _required_stems(name, free)
         return " ".join(
             each for each in stems if not _occurs(each, terms, compounds)
-        ) or self._ungrounded_figure(Sentence.of(name), figures, dates, known)
+        ) or self._ungrounded_figure(figures, dates, known)
+
+    def _without_said_day(self, line: str) -> str:
+        """Return a line without the day on which it was said, as memory adds it in brackets."""
+        for day in self.said_on:
+            line = line.replace(f" (said {day.isoformat()})", "")
+        return line
 
     def _ungrounded_figure(
-        self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[FoundDate], known: Ground
+        self, figures: Sequence[Figure], dates: Sequence[FoundDate], known: Ground
     ) -> str:
         """Return the first number or date that isn't in the sources."""
         for figure in figures:
-            is_said = self.has_figure(figure) or known.has_figure(figure)
-            if not (is_said or self._is_year_meant(figure, claim)):
+            if not (self.has_figure(figure) or known.has_figure(figure)):
                 return figure.text
         for dated in dates:
             if not (self.has_date(dated) or known.has_date(dated)):
                 return dated.text
         return ""
+
+    def _misdated(
+        self, claim: Sentence, figures: Sequence[Figure], dates: Sequence[FoundDate], known: Ground
+    ) -> str:
+        """Return a date worked out from what was said of something else, or on another day.
+
+        Where the closest messages say when by words like *tomorrow*, these alone tell the date.
+        """
+        worked_out = [each for each in dates if not (self._says(each) or known.has_date(each))]
+        years = [
+            each
+            for each in figures
+            if self.units.keys().isdisjoint(each.readings) and not known.has_figure(each)
+        ]
+        if not (worked_out or years):
+            return ""
+        texts = {each.within for each in self._nearest(claim)}
+        near = [each.meant for each in self.sentences if each.within in texts]
+        if not any(each.is_relative for each in near):
+            return ""
+        days = frozenset().union(*(each.days for each in near))
+        for dated in worked_out:
+            if not _is_one_of(dated, days):
+                return dated.text
+        meant = {str(each.year) for each in days}
+        return next((each.text for each in years if meant.isdisjoint(each.readings)), "")
+
+    def _says(self, dated: FoundDate) -> bool:
+        """Return whether a date, or its only word, stands in the sources."""
+        if not self.dates.isdisjoint(dated.readings):
+            return True
+        return _is_word(dated) and any(term in self.terms for term in analyser.terms_of(dated.text))
 
     def _ungrounded_name(self, line: str, figures: Sequence[Figure], known: Ground) -> str:
         """Return the first name or address with a word that isn't in the sources."""
@@ -290,33 +334,10 @@ class Ground:
         years = {str(day.year) for day in self.days | self.said_on}
         return bool(figure.readings & years)
 
-    def _is_year_meant(self, figure: Figure, claim: Sentence) -> bool:
-        """Return whether a figure is a year that *last year* or *next year* meant.
-
-        The line must consist of that sentence but for a few words.
-        """
-        meant = [
-            of_all(name)
-            for name, step in (("before", -1), ("after", 1))
-            if figure.readings & {str(day.year + step) for day in self.said_on}
-        ]
-        return any(
-            each.stems & claim.stems
-            and len(each.stems - claim.stems) <= _MAX_EXTRA
-            and any(holds(each.text, phrases) for phrases in meant)
-            for each in (self.sentences if meant else ())
-            if not each.asks
-        )
-
     def has_date(self, dated: FoundDate) -> bool:
         """Return whether a date is in the sources, is meant by them, or is when they were said."""
-        if not self.dates.isdisjoint(dated.readings):
-            return True
-        is_word = all(each.day is None and each.year is None for each in dated.readings)
-        days = self.days if is_word else self.days | self.said_on
-        if any(reading.matches(day) for reading in dated.readings for day in days):
-            return True
-        return is_word and any(term in self.terms for term in analyser.terms_of(dated.text))
+        said_on = () if _is_word(dated) else map(day_of, self.said_on)
+        return self._says(dated) or _is_one_of(dated, self.days.union(said_on))
 
 
 def ground_of(messages: Iterable[Spoken], *, may_ask: bool = True) -> Ground:
@@ -324,17 +345,17 @@ def ground_of(messages: Iterable[Spoken], *, may_ask: bool = True) -> Ground:
 
     With `may_ask`, what they only ask for doesn't count; whoever fulfils the request omits it.
     """
-    said: list[tuple[date | None, str]] = []
+    said: list[tuple[datetime | date | None, str]] = []
     asked: list[str] = []
     before = ""
     for message in messages:
-        day = local(message.time).date()
-        said.append((day, message.content if message.role == "user" else ""))
+        when = local(message.time)
+        said.append((when, message.content if message.role == "user" else ""))
         if message.role == "user":
             questions = questions_in(before)
             asked += questions
             if _agrees(message.content):
-                said.append((day, " ".join(questions).replace("?", ".")))
+                said.append((when, " ".join(questions).replace("?", ".")))
             before = ""
         elif message.role == "assistant" and message.content.strip():
             before = message.content
@@ -364,6 +385,15 @@ def _names_by_form(line: str) -> list[str]:
     words = [line[token.start : token.end] for token in tokens(line)]
     mixed = [word for word in words if any(map(str.isupper, word[1:]))]
     return [*_ADDRESS.findall(line), *mixed]
+
+
+def _is_word(dated: FoundDate) -> bool:
+    """Return whether a date is only a weekday or a month."""
+    return all(each.day is None and each.year is None for each in dated.readings)
+
+
+def _is_one_of(dated: FoundDate, days: Iterable[Day]) -> bool:
+    return any(reading.matches(day) for day in days for reading in dated.readings)
 
 
 def _has_digit(term: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Literal
 
 from kbtui.errors import KbtuiError, UsageError
@@ -43,7 +43,7 @@ from kbtui.memory.edits.operations import (
 from kbtui.memory.edits.subjects import is_user
 from kbtui.memory.edits.working_copy import Operation, OperationResult, WorkingCopy
 from kbtui.memory.records.claims import Claim, lines_where
-from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.dates import with_dates
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line, slugify
@@ -86,15 +86,17 @@ class FactKeeper:
 
     Attributes:
         copy: The working copy.
-        day: The day on which they were said, in the user's time zone.
+        day: The day on which they were said, in the user's time zone, if they don't tell.
         written: What was written meanwhile, and isn't written again.
         lasts: Returns whether a fact is more than a note of the day.
+        said: Returns when a fact was said, if that is known.
     """
 
     copy: WorkingCopy
     day: date
     written: Sequence[FileStatements] = ()
     lasts: Callable[[Fact], bool] = lambda _fact: True
+    said: Callable[[Fact], datetime | None] = lambda _fact: None
     _links: list[Operation] = field(default_factory=list, init=False)
 
     def keep_all(self, facts: Iterable[Fact]) -> list[FactOutcome]:
@@ -117,14 +119,15 @@ class FactKeeper:
     # Guards ----------------------------------------------------------------------------------
 
     def _checked(self, fact: Fact) -> Fact:
-        lines = absolute_dates(fact.text, self.day).splitlines()
+        when = self._when(fact)
+        lines = with_dates(fact.text, when).splitlines()
         _check_worth(fact, lines)
         lines = _without(
             lines, lambda line: self._is_buried(line, fact.subject), "It was forgotten by the user."
         )
         if self.copy.author.actor.is_machine:
             lines = _without(lines, lambda line: bool(redact(line).found), "It holds a secret.")
-        subject, summary = clean_line(fact.subject), absolute_dates(fact.summary, self.day)
+        subject, summary = clean_line(fact.subject), with_dates(fact.summary, when)
         return replace(
             fact,
             text="\n".join(lines),
@@ -133,6 +136,14 @@ class FactKeeper:
             summary="" if self._is_buried(summary, subject) else summary,
             tags=tuple(slugify(tag) if " " in tag else tag for tag in fact.tags),
         )
+
+    def _when(self, fact: Fact) -> datetime | date:
+        return self.said(fact) or self.copy.said(fact.text) or self.day
+
+    def day_of(self, fact: Fact) -> date:
+        """Return the day on which a fact was said."""
+        when = self._when(fact)
+        return when.date() if isinstance(when, datetime) else when
 
     def _placed(self, fact: Fact) -> Fact:
         """Move a fact about the user, without an entry of their own, to MEMORY.md."""
@@ -205,7 +216,7 @@ class FactKeeper:
 
     def _in_note(self, fact: Fact) -> FactOutcome:
         """Write a fact that belongs nowhere else into the daily note."""
-        path = f"memory/{self.day.isoformat()}.md"
+        path = f"memory/{self.day_of(fact).isoformat()}.md"
         lines = [plain_fact(line) for line in fact.text.splitlines() if line.strip()]
         return self._outcome(fact, [self.copy.perform(note(path, each)) for each in lines], path)
 
@@ -213,7 +224,7 @@ class FactKeeper:
         path = self.copy.subject(fact)
         is_written = any(each.path == path for each in self.written)
         make, correct, summarise, link = keep_in_entry(
-            fact, self.day, LOOSE if is_written else STRICT
+            fact, self.day_of(fact), LOOSE if is_written else STRICT
         )
         added = self.copy.perform(make)
         made = [each for each in added.made if each.startswith(_ENTRIES)]
@@ -302,7 +313,7 @@ class FactKeeper:
                 continue
             is_other = fact.subject and path != self.copy.subject(fact)
             if is_other and _is_of_decision(path, fact):
-                self._links.append(supersede_decision(path, fact, self.day))
+                self._links.append(supersede_decision(path, fact, self.day_of(fact)))
                 return None  # decisions stay; both say which one holds
             done.append(self.copy.perform(self._correction(path, old, fact)))
             where = where or path
@@ -331,12 +342,12 @@ class FactKeeper:
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
         new, part = plain_fact(fact.text), plain_fact(fact.replaces)
         if _is_of_decision(path, fact):
-            return supersede(path, old, fact, self.day)
+            return supersede(path, old, fact, self.day_of(fact))
         whole = with_value(old, part, new) or new
         operation = correct_memory(old, whole)
         if path != MEMORY and new:
             changed = replace(fact, text=whole.removesuffix("."), replaces=old)
-            operation = supersede(path, old, changed, self.day)
+            operation = supersede(path, old, changed, self.day_of(fact))
         elif path != MEMORY:
             operation = without_line(path, old)
         return _ask_unless_value(operation, old, part, new)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from itertools import combinations, groupby
 
-from kbtui.memory.edits.figures import Figure, figures_and_dates
-from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.edits.figures import Figure, Meant, days_meant, figures_and_dates
+from kbtui.memory.records.dates import with_dates
 from kbtui.offline.language import (
     CACHE_LIMIT,
     begins,
@@ -34,6 +34,7 @@ _HALF = 0.5
 _MIN_SHARE = 0.4  # share of a line's stems; a sentence may be in another language
 _MIN_STEMS = 2  # content words that another sentence adds to a line
 _PAIR = 2
+_UNTIMED = Meant()
 _SELF = ""  # the speaker, by whatever name
 
 
@@ -46,6 +47,8 @@ class Sentence:
         within: The message, or the line of a file, that contains it.
         denied: Each denied stem with its replacement: tabs, in *tabs, not spaces*.
         asks: Whether it is a question, or a request to the model, and states nothing.
+        said: When it was said, in the user's time zone, if that is known.
+        meant: The days that it may mean.
     """
 
     text: str
@@ -54,14 +57,27 @@ class Sentence:
     denies: bool = False
     asks: bool = False
     within: str = field(default="", repr=False)
+    said: datetime | date | None = None
+    meant: Meant = _UNTIMED
 
     @classmethod
-    def of(cls, text: str, within: str = "", *, may_ask: bool = False) -> Sentence:
-        """Parse a sentence; without `may_ask`, it always counts as a statement."""
+    def of(
+        cls,
+        text: str,
+        within: str = "",
+        *,
+        may_ask: bool = False,
+        said: datetime | date | None = None,
+    ) -> Sentence:
+        """Parse a sentence; without `may_ask`, it always counts as a statement.
+
+        The days that it means are known if it is known when it was `said`.
+        """
         is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
         asks = may_ask and is_wish and not holds(text, of_all("remember"))
         read = _stems_and_denials if len(text) < CACHE_LIMIT else _stems_and_denials.__wrapped__
-        return cls(text, *read(text), asks, within or text)
+        meant = days_meant(text, said) if said is not None else _UNTIMED
+        return cls(text, *read(text), asks, within or text, said, meant)
 
     def contradictions(self, other: Sentence) -> frozenset[str]:
         """Return the shared stems that exactly one of both sentences denies."""
@@ -227,7 +243,7 @@ class UserSentences:
     def _as_said(self, at: int) -> tuple[str, int | None]:
         sentence, day, number = self._rows[at]
         text = clean_line(sentence.text)
-        return (absolute_dates(text, day) if day else text), number
+        return (with_dates(text, day) if day else text), number
 
 
 def _is_substantial(text: str) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
@@ -44,8 +44,10 @@ from kbtui.memory.records.claims import (
     is_own,
     without_label,
 )
+from kbtui.memory.records.dates import with_dates
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.offline.language import significant_terms
+from kbtui.offline.lines import sentence_spans
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.views.view import View
 from kbtui.workspace import files
@@ -269,6 +271,22 @@ class WorkingCopy:
         """Return the part of a text that nobody has said, or ""; words of `about` don't count."""
         claims = claims_in(text) if self._ground is not None else ()
         return next(filter(None, (self.lacks_claim(each, about) for each in claims)), "")
+
+    def dated(self, text: str, day: date, *, is_dated: bool = False) -> str:
+        """Return a text with the dates that its words mean, each sentence counted from its own day.
+
+        That is when what it states was said; `day`, if that isn't known. `is_dated` is as in
+        `with_dates`.
+        """
+        for start, end in reversed(sentence_spans(text)):
+            said = text[start:end]
+            dated = with_dates(said, self.said(said) or day, is_dated=is_dated)
+            text = f"{text[:start]}{dated}{text[end:]}"
+        return text
+
+    def said(self, line: str) -> datetime | date | None:
+        """Return when what a line states was said, in the user's time zone, if that is known."""
+        return self._ground.said(line) if self._ground is not None else None
 
     def lacks_claim(self, claim: Claim, about: str = "") -> str:
         """Return the part of a claim that nobody has said and that isn't known anyway, or ""."""

@@ -12,7 +12,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import MEMORY, with_facts
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
@@ -44,7 +44,7 @@ class Remembering:
         Raises:
             UsageError: The text says nothing. Otherwise as `committed`.
         """
-        fact = absolute_dates(plain_fact(text), self.clock().date(), verbatim=True)
+        fact = with_dates(plain_fact(text), local(self.clock()))
         if not normalise(fact):
             raise UsageError("There is nothing to remember.", "Say it: /remember I prefer tea")
 

@@ -1,67 +1,38 @@
-"""Date handling in memory: absolute, relative to the content's day, in the user's time zone.
+"""Dates in memory: the day that a word like *tomorrow* meant stands in brackets behind it.
 
-Models are asked to write absolute dates and mostly do. What they leave relative is resolved here if
-it is unambiguous; anything else stays as it is.
+The words stay as they were said. What may mean several days gets no date, but the day on which it
+was said: ``next Friday (said 2026-11-26)``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from functools import cache
 
 from kbtui.knowledge.format.document import read_body
+from kbtui.offline.language import Language, languages
+from kbtui.offline.times import FoundTime, times_in
 
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WORDS = "one two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {word: number for number, word in enumerate(_WORDS.split(), 1)}
-_NUMBERS |= {"a": 1, "an": 1}
-_COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
-_UNIT = r"(?P<unit>day|week)s?"
-_END = r"\b(?!['\N{RIGHT SINGLE QUOTATION MARK}-])"
-_FIXED = {
-    "today": 0,
-    "tonight": 0,
-    "this morning": 0,
-    "this afternoon": 0,
-    "this evening": 0,
-    "yesterday": -1,
-    "last night": -1,
-    "tomorrow": 1,
-    "the day before yesterday": -2,
-    "the day after tomorrow": 2,
-}
-_FOREIGN = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
-_FOREIGN |= {"anteayer": -2, "pasado mañana": 2}
-_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
-    (
-        re.compile(
-            r"\b(?:" + "|".join(sorted(_FIXED, key=len, reverse=True)) + ")" + _END, re.IGNORECASE
-        ),
-        lambda found, day: day + timedelta(days=_FIXED[found[0].lower()]),
-    ),
-    (
-        re.compile(rf"\b{_COUNT} {_UNIT} ago{_END}", re.IGNORECASE),
-        lambda found, day: day - _span(found),
-    ),
-    (
-        re.compile(rf"\bin {_COUNT} {_UNIT}(?: from (?:now|today))?{_END}", re.IGNORECASE),
-        lambda found, day: day + _span(found),
-    ),
-    (
-        re.compile(rf"\b(?P<which>last|next) (?P<day>{'|'.join(_DAYS)}){_END}", re.IGNORECASE),
-        lambda found, day: _weekday(found, day),  # noqa: PLW0108 - it is defined below
-    ),
-    (
-        re.compile(rf"\b(?:{'|'.join(_FOREIGN)}){_END}", re.IGNORECASE),
-        lambda found, day: day + timedelta(days=_FOREIGN[found[0].lower()]),
-    ),
-)
-_IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
-_SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = r"\d{2}:\d{2}(?::\d{2})?"
+_LINE_END = re.compile(r"[.!?\u2026]*[ \t]*$", re.MULTILINE)
+_SAID_ON = re.compile(rf" \(said {_DAY}\)")
 _STAMP = re.compile(rf"\A\s*(?:\[{_DAY}[^\]\n]*\]|{_DAY}(?:[T ]{_CLOCK})?)[\s:,-]*")
+# Quotations, links, addresses, paths, tags, names of files.
+_NOT_SAID = re.compile(
+    r"(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*"
+    r"|`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
+    r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]",
+    re.DOTALL,
+)
+
+
+@cache
+def _dated() -> re.Pattern[str]:
+    months = "|".join(sorted({name for each in languages() for name in each.month_names}))
+    return re.compile(rf" \((?:(?:said )?{_DAY}(?: \d\d:\d\d)?|(?:(?:{months}) )?\d{{4}})\)")
 
 
 def local(time: datetime) -> datetime:
@@ -74,91 +45,61 @@ def without_stamp(text: str) -> str:
     return _STAMP.sub("", text, count=1).strip()
 
 
-def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
-    """Replace words like *yesterday*, *heute*, *ayer* with the date that they meant on `day`.
+def with_dates(text: str, said: datetime | date, *, is_dated: bool = False) -> str:
+    """Return a text with the date in brackets behind each word that needs it: *gestern*, *ayer*.
 
-    Quotations, code and link targets are left alone. With `verbatim` all words stay, and the date
-    follows them in brackets.
+    The words count from when it was `said`, in the user's time zone. A line with words that may
+    mean several days ends with the day on which it was said, unless it `is_dated` where it stands,
+    as in that day's notes. Quotations, code, addresses and link targets are left alone.
     """
-    write = _bracketed if verbatim else _substituted
-    skip = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
-    return "".join(
-        part if quoted else _dated(part, day, write) for part, quoted in _split(text, skip) if part
-    )
-
-
-def without_dates(text: str) -> str:
-    """Strip the bracketed dates that `absolute_dates` adds after words."""
-    return _IS_DATED.sub("", text)
-
-
-def _dated(text: str, day: date, write: Callable[[re.Match[str], date], str]) -> str:
-    for pattern, target in _PATTERNS:
-        text = pattern.sub(lambda found, target=target: write(found, target(found, day)), text)  # type: ignore[misc]
+    if is_dated:
+        text = text.replace(f" (said {_day_of(said).isoformat()})", "")
+    places: dict[int, str] = {}
+    for found in _said_times(text, said):
+        if found.date:
+            at, is_there = found.end, bool(_dated().match(text, found.end))
+        else:
+            line = _LINE_END.search(text, found.end)
+            at = line.start() if line else len(text)
+            is_there = is_dated or bool(_SAID_ON.search(text, text.rfind("\n", 0, at) + 1, at))
+        if not is_there:
+            places[at] = f" ({_shown(found, said)})"
+    for at in sorted(places, reverse=True):
+        text = f"{text[:at]}{places[at]}{text[at:]}"
     return text
 
 
-def _bracketed(found: re.Match[str], target: date) -> str:
-    is_name = _substituted(found, target) == found[0]
-    return found[0] if is_name else f"{found[0]} ({target.isoformat()})"
+def without_dates(text: str) -> str:
+    """Strip the bracketed dates that `with_dates` adds after words."""
+    return _dated().sub("", text)
 
 
-def _substituted(found: re.Match[str], target: date) -> str:
-    lead = found.string[: found.start()].rstrip(" ")
-    if _IS_DATED.match(found.string, found.end()):
-        return found[0]
-    if found[0][0].isupper() and lead[-1:] not in _SENTENCE_STARTS:
-        return found[0]  # a name, such as USA Today
-    before = lead.rsplit(" ", 1)[-1].lower()
-    word = found[0].lower()
-    needs_on = word.startswith(("in ", "last ", "next ")) or word.endswith("ago") or word in _FIXED
-    joined = before in {
-        "on",
-        "by",
-        "since",
-        "until",
-        "till",
-        "from",
-        "for",
-        "of",
-        "before",
-        "after",
-    }
-    return f"on {target.isoformat()}" if needs_on and not joined else target.isoformat()
+def bracket(sentence: str, said: datetime | date, spoken: Sequence[Language] = ()) -> str | None:
+    """Return what stands in brackets behind a sentence, or None if it has no word that needs it.
+
+    That is the day, month or year that its words mean, ``2026-12-04``, ``January 2027``, ``2024``;
+    or the day on which it was said, ``said 2026-11-26``, if they may mean several. `spoken` are the
+    languages to read it in; without any, it is read in its own.
+    """
+    shown = (_shown(each, said) for each in _said_times(sentence, said, spoken))
+    return "; ".join(dict.fromkeys(shown)) or None
 
 
-def _span(found: re.Match[str]) -> timedelta:
-    written = found["count"].lower()
-    count = int(written) if written.isdigit() else _NUMBERS[written]
-    return timedelta(days=count * (7 if found["unit"].lower() == "week" else 1))
+def _said_times(
+    text: str, said: datetime | date, spoken: Sequence[Language] = ()
+) -> Iterator[FoundTime]:
+    """Yield the phrases of a text that are neither quoted nor code."""
+    if found := times_in(text, said, spoken):
+        skipped = [*read_body(text).code, *(each.span() for each in _NOT_SAID.finditer(text))]
+        for each in found:
+            if not any(start < each.end and each.start < end for start, end in skipped):
+                yield each
 
 
-def _weekday(found: re.Match[str], day: date) -> date:
-    wanted = _DAYS.index(found["day"].lower())
-    if found["which"].lower() == "last":
-        return day - timedelta(days=(day.weekday() - wanted - 1) % 7 + 1)
-    return day + timedelta(days=(wanted - day.weekday() - 1) % 7 + 1)
+def _shown(found: FoundTime, said: datetime | date) -> str:
+    day = _day_of(said)
+    return found.date.text(found.language) if found.date else f"said {day.isoformat()}"
 
 
-_QUOTED = re.compile(
-    r"`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
-    r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]"
-)
-# An address, a path, a tag, a file name.
-_QUOTED_OR_ADDRESS = re.compile(
-    r"(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*|" + _QUOTED.pattern,
-    re.DOTALL,
-)
-
-
-def _split(text: str, skip: re.Pattern[str]) -> list[tuple[str, bool]]:
-    """Split a text into pieces, each with whether it is code or matches `skip`, and stays."""
-    parts: list[tuple[str, bool]] = []
-    end = 0
-    for start, stop in sorted(
-        [*read_body(text).code, *(each.span() for each in skip.finditer(text))]
-    ):
-        if stop > end:
-            parts += [(text[end : max(start, end)], False), (text[max(start, end) : stop], True)]
-            end = stop
-    return [*parts, (text[end:], False)]
+def _day_of(said: datetime | date) -> date:
+    return said.date() if isinstance(said, datetime) else said

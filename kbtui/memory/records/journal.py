@@ -21,8 +21,8 @@ from kbtui.knowledge.format.lines import heading_of
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import (
-    absolute_dates as absolute_dates,
     local as local,
+    with_dates as with_dates,
     without_dates as without_dates,
 )
 from kbtui.memory.records.tombstones import Tombstones
@@ -73,7 +73,7 @@ class Journal:
             UsageError: The text has no letter or digit. Otherwise as `committed`.
         """
         when = local(when)
-        said = absolute_dates(clean(text).strip(), when.date(), verbatim=True)
+        said = with_dates(clean(text).strip(), when, is_dated=True)
         if not any(map(str.isalnum, said)):
             raise UsageError("There is nothing to keep.", "Type what you want to have kept.")
         path, begun, section = self._location(when.date())

@@ -26,7 +26,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, without_facts
 from kbtui.memory.records.archive_lines import is_record
 from kbtui.memory.records.claims import changed_facts
-from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of
 from kbtui.sessions.log_records import TITLE
@@ -357,9 +357,7 @@ def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
 
     Files have dates where people say "tomorrow".
     """
-    return any(
-        _states(f"{text}\n{absolute_dates(text, local(when).date())}", fact) for when, text in said
-    )
+    return any(_states(with_dates(text, local(when)), fact) for when, text in said)
 
 
 def _states(text: str, fact: str) -> bool:

@@ -19,7 +19,7 @@ A language needs only its file in ``languages/``, with these lists of words or p
   words;
 - ``named``: starts of lines that state the user's name; ``self``: pronouns by which speakers mean
   themselves; ``agree``: starts of answers that agree;
-- ``deny``: negations;
+- ``deny``: negations; ``on``: the word before a date;
 - ``labels``: words of headings and names of things that state nothing by themselves;
 - ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 

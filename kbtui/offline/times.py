@@ -26,6 +26,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -39,6 +40,7 @@ _JOINED = re.compile(r"[\s\u00a0\u202f'\u2019\u2010\u2011-]*")
 _OPENS_SENTENCE = re.compile(
     r"(?:\A|[\n.!?:;*(\"\u201c\u201e\u00bf\u00a1-])[\s>\[\]_*\"'\u201c\u201e]*\Z"
 )
+_ISO_DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _YEAR = re.compile(r"\d{4}")
 _WEEK = 7
 _MONTHS = 12
@@ -87,6 +89,11 @@ class FoundTime:
     age: int | None = None
 
     @property
+    def is_weekday(self) -> bool:
+        """Whether it is a weekday alone, which may be the last, the next, or one of every week."""
+        return self.kind == "named" and len(self.periods) > 1
+
+    @property
     def date(self) -> Period | None:
         """What it means, if that is one day, month or year; None if it may be several."""
         sure = self.periods if len(self.periods) == 1 and self.periods[0].unit != "week" else ()
@@ -120,6 +127,13 @@ def times_in(
         for match in read(text, tuple([each.code for each in spoken]))
         if (found := _meant(match, when, is_timed=is_timed)) is not None
     )
+
+
+def iso_days(text: str) -> Iterator[date]:
+    """Yield the days that stand in a text as ``2026-11-26``."""
+    for match in _ISO_DAY.finditer(text):
+        with suppress(ValueError):
+            yield date.fromisoformat(match[0])
 
 
 def clock_times(text: str) -> tuple[ClockTime, ...]:
@@ -280,18 +294,26 @@ def _is_meant(match: _Match, text: str, words: Sequence[Token], at: int, stop: i
     if match.key == "none":
         return True
     shown = text[match.start : match.end]
-    is_named = match.slots[:1] and match.slots[0][0] in ("WEEKDAY", "MONTH")
+    is_named = match.key == "clock" or (
+        match.slots[:1] and match.slots[0][0] in ("WEEKDAY", "MONTH")
+    )
     if re.match(r"[-\u2010\u2011]\w", text[match.end : match.end + 2]):
         return False
     if shown[0].isupper() and not is_named and not _OPENS_SENTENCE.search(text[: match.start]):
         return False  # a name, such as USA Today; German nouns too
-    if match.key in ("age", "birthday") and not (match.slot("UNIT")):
-        following = words[stop : stop + 1]
-        return not following or following[0].word in match.language.stop_words
+    if match.key in ("age", "birthday"):
+        return _is_age(match, words[stop : stop + 1])
     if match.key == "named" and match.step is None:
         is_word = shown[0].isupper() or len(shown) >= _MIN_LETTERS
         return is_word and not _has_date(match.language, words, at)
     return True
+
+
+def _is_age(match: _Match, following: Sequence[Token]) -> bool:
+    """Return whether a number of years or months, or a number without anything, is an age."""
+    if unit := match.slot("UNIT"):
+        return unit[0] in ("year", "month")
+    return not following or following[0].word in match.language.stop_words
 
 
 def _has_date(language: Language, words: Sequence[Token], at: int) -> bool:

@@ -196,7 +196,9 @@ async def test_a_new_entry_gets_the_template_and_the_date_of_the_content(
     )
     text = room.read("knowledge/decisions/2026-03-move-to-kafka.md")
     assert "created: 2026-03-06\n" in text
-    assert text.endswith("# Move to Kafka\n\n## Decision\nWe move to Kafka on 2026-03-07.\n")
+    assert text.endswith(
+        "# Move to Kafka\n\n## Decision\nWe move to Kafka tomorrow (2026-03-07).\n"
+    )
     assert "related: []" in text
     assert "- 2026-03-move-to-kafka: Kafka carries the events." in room.read("knowledge/INDEX.md")
 

@@ -175,9 +175,12 @@ class Ground:
         ) or self._ungrounded_figure(figures, dates, known)
 
     def _without_said_day(self, line: str) -> str:
-        """Return a line without the day on which it was said, as memory adds it in brackets."""
-        for day in self.said_on:
-            line = line.replace(f" (said {day.isoformat()})", "")
+        """Return a line without the day on which it was said, as memory writes it.
+
+        That is behind it, in brackets, or before it, with a colon.
+        """
+        for day in map(date.isoformat, self.said_on):
+            line = line.replace(f"said {day}", "").removeprefix(f"{day}: ")
         return line
 
     def _ungrounded_figure(
@@ -197,7 +200,7 @@ class Ground:
     ) -> str:
         """Return a date worked out from what was said of something else, or on another day.
 
-        Where the closest messages say when by words like *tomorrow*, these alone tell the date.
+        Where the closest sentences say when by words like *tomorrow*, their messages alone tell it.
         """
         worked_out = [each for each in dates if not (self._says(each) or known.has_date(each))]
         years = [
@@ -207,11 +210,12 @@ class Ground:
         ]
         if not (worked_out or years):
             return ""
-        texts = {each.within for each in self._nearest(claim)}
-        near = [each.meant for each in self.sentences if each.within in texts]
-        if not any(each.is_relative for each in near):
+        near = self._nearest(claim)
+        if not any(each.meant.is_relative for each in near):
             return ""
-        days = frozenset().union(*(each.days for each in near))
+        texts = {each.within for each in near}
+        within = (each.meant.days for each in self.sentences if each.within in texts)
+        days = frozenset().union(*within)
         for dated in worked_out:
             if not _is_one_of(dated, days):
                 return dated.text

@@ -50,12 +50,13 @@ def with_dates(text: str, said: datetime | date, *, is_dated: bool = False) -> s
 
     The words count from when it was `said`, in the user's time zone. A line with words that may
     mean several days ends with the day on which it was said, unless it `is_dated` where it stands,
-    as in that day's notes. Quotations, code, addresses and link targets are left alone.
+    as in that day's notes. A weekday alone stays alone, as it may be one of every week; quotations,
+    code, addresses and link targets do as well.
     """
     if is_dated:
         text = text.replace(f" (said {_day_of(said).isoformat()})", "")
     places: dict[int, str] = {}
-    for found in _said_times(text, said):
+    for found in _dated_times(text, said):
         if found.date:
             at, is_there = found.end, bool(_dated().match(text, found.end))
         else:
@@ -74,6 +75,14 @@ def without_dates(text: str) -> str:
     return _dated().sub("", text)
 
 
+def ages(line: str) -> bool:
+    """Return whether a line has words that mean less, or something else, the older it gets.
+
+    One that says on which day it was said has none.
+    """
+    return not _SAID_ON.search(line) and any(_said_times(line, date.today()))  # noqa: DTZ011 - any day
+
+
 def bracket(sentence: str, said: datetime | date, spoken: Sequence[Language] = ()) -> str | None:
     """Return what stands in brackets behind a sentence, or None if it has no word that needs it.
 
@@ -81,8 +90,17 @@ def bracket(sentence: str, said: datetime | date, spoken: Sequence[Language] = (
     or the day on which it was said, ``said 2026-11-26``, if they may mean several. `spoken` are the
     languages to read it in; without any, it is read in its own.
     """
-    shown = (_shown(each, said) for each in _said_times(sentence, said, spoken))
+    shown = (_shown(each, said) for each in _dated_times(sentence, said, spoken))
     return "; ".join(dict.fromkeys(shown)) or None
+
+
+def _dated_times(
+    text: str, said: datetime | date, spoken: Sequence[Language] = ()
+) -> Iterator[FoundTime]:
+    """Yield the phrases that get a date, or the day on which they were said."""
+    found = [each for each in _said_times(text, said, spoken) if not each.is_weekday]
+    is_told = any(each.date for each in found)
+    return (each for each in found if not (is_told and each.kind == "birthday"))
 
 
 def _said_times(

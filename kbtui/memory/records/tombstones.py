@@ -29,6 +29,7 @@ from kbtui.memory.records.claims import changed_facts
 from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of
+from kbtui.offline.times import iso_days
 from kbtui.sessions.log_records import TITLE
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace import files
@@ -365,8 +366,10 @@ def _states(text: str, fact: str) -> bool:
 
     A single word before a comma answers an earlier question: "No, I do like tea."
     """
-    words = set(normalise(fact).split())
     language = language_of(text)
+    words = set(normalise(fact).split())
+    if any(iso_days(fact)):  # "on" that day, which is "tomorrow"
+        words -= language.words["on"]
     denials = language.list("deny").words | language.list("forget").words
     stated: set[str] = set()
     for sentence in _SENTENCE_END.split(text):

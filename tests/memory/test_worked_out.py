@@ -1,0 +1,107 @@
+"""Dates and times that a model works out are written if they are what was meant, and only then."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.records.dates import bracket
+
+THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
+
+RIGHT = [
+    ("The lease of the Linden flat ends in two months.", "The Linden lease ends in January 2027"),
+    ("I quit smoking three months ago.", "The user quit smoking in August 2026"),
+    ("I moved to Ulm two years ago.", "The user moved to Ulm in 2024"),
+    ("The exam in statistics is in a fortnight.", "The exam in statistics is on 2026-12-10"),
+    (
+        "The boiler gets checked tomorrow at half past six.",
+        "The boiler is checked on 2026-11-27, 6:30",
+    ),
+    ("The tax form is due next month.", "The tax form is due in December 2026"),
+    ("Ada's wedding is in half a year.", "Ada's wedding is in May 2027"),
+    ("The talk starts at a quarter to five.", "The talk starts at 16:45"),
+    ("My daughter Lena turned six yesterday.", "Lena was born in 2020"),
+    ("We painted the fence the day before yesterday.", "The fence was painted on 2026-11-24"),
+    ("The movers come Monday next week.", "The movers come on 2026-11-30"),
+    ("I started at the mill last year.", "The user started at the mill in 2025"),
+    (
+        "Der Kachelofen wird in drei Wochen geliefert.",
+        "Der Kachelofen wird am 2026-12-17 geliefert",
+    ),
+    ("Der Klempner kommt morgen um 8.", "Der Klempner kommt am 2026-11-27 um 8"),
+    ("Wir sind vor zwei Jahren nach Graz gezogen.", "Wir sind 2024 nach Graz gezogen"),
+    ("Das Konzert beginnt um Viertel nach acht.", "Das Konzert beginnt um 20:15"),
+    ("Nächsten Monat zieht Jonas aus.", "Jonas zieht im Dezember 2026 aus"),
+    ("Der Vertrag endet in einem halben Jahr.", "Der Vertrag endet im Mai 2027"),
+    ("El fontanero viene mañana.", "El fontanero viene el 2026-11-27"),
+    ("Hace dos años compramos la casa.", "La casa se compró en 2024"),
+    ("El curso empieza dentro de cuatro semanas.", "El curso empieza el 2026-12-24"),
+    ("La cena es a las nueve y media.", "La cena es a las 21:30"),
+    ("El mes que viene cambio de trabajo.", "El usuario cambia de trabajo en diciembre de 2026"),
+    ("Le couvreur vient demain.", "Le couvreur vient le 2026-11-27"),
+    ("Nous avons vendu le bateau l'année dernière.", "Le bateau a été vendu en 2025"),
+    ("L'examen est dans dix jours.", "L'examen est le 2026-12-06"),
+    ("Le cours finit à cinq heures moins le quart.", "Le cours finit à 16:45"),
+    ("Ho smesso di fumare tre anni fa.", "L'utente ha smesso di fumare nel 2023"),
+    ("Il tecnico viene tra due settimane.", "Il tecnico viene il 2026-12-10"),
+    ("La riunione è alle sette meno un quarto.", "La riunione è alle 6:45"),
+]
+WRONG = [
+    ("The lease of the Linden flat ends in two months.", "The Linden lease ends in February 2027"),
+    ("I moved to Ulm two years ago.", "The user moved to Ulm in 2026"),
+    ("I moved to Ulm two years ago.", "The user moved to Ulm in 2023"),
+    ("The exam in statistics is in a fortnight.", "The exam in statistics is on 2026-12-11"),
+    ("The sweep comes next Friday.", "The sweep comes on 2026-11-27"),
+    ("The sweep comes next Friday.", "The sweep comes on Friday, 4 December 2026"),
+    ("The sweep comes tomorrow.", "The sweep comes on 2026-11-26"),
+    ("The talk starts at a quarter to five.", "The talk starts at 17:15"),
+    ("My daughter Lena turned six yesterday.", "Lena was born in 2021"),
+    ("My daughter Lena is six years old.", "Lena was born in 2019"),
+    ("The pipes froze last winter.", "The pipes froze in 2025"),
+    ("We met a few weeks ago.", "We met on 2026-11-05"),
+    (
+        "Der Kachelofen wird in drei Wochen geliefert.",
+        "Der Kachelofen wird am 2026-12-16 geliefert",
+    ),
+    ("Das Konzert beginnt um halb acht.", "Das Konzert beginnt um 20:30"),
+    ("Nächsten Freitag kommt der Klempner.", "Der Klempner kommt am 2026-12-04"),
+    ("Hace dos años compramos la casa.", "La casa se compró en 2025"),
+    ("La cena es a las nueve y media.", "La cena es a las 22:30"),
+    ("L'examen est dans dix jours.", "L'examen est le 2026-12-05"),
+    ("Nous avons vendu le bateau l'année dernière.", "Le bateau a été vendu en 2024"),
+    ("Il tecnico viene tra due settimane.", "Il tecnico viene il 2026-12-09"),
+]
+
+
+@pytest.mark.parametrize(("said", "line"), RIGHT)
+def test_a_date_or_time_that_was_worked_out_rightly_may_be_written(said: str, line: str) -> None:
+    assert not Ground.of([(THURSDAY, said)]).lacks(line)
+
+
+@pytest.mark.parametrize(("said", "line"), WRONG)
+def test_a_date_or_time_that_was_not_meant_is_refused(said: str, line: str) -> None:
+    ground = Ground.of([(THURSDAY, said)])
+    assert ground.lacks(line)
+    shown = bracket(said, THURSDAY)
+    kept = f"{said.rstrip('.')} ({shown})." if shown else said
+    assert not ground.lacks(kept), "the sentence itself is kept"
+
+
+def test_a_date_counts_from_the_day_of_its_own_message() -> None:
+    monday = THURSDAY.replace(day=23)
+    ground = Ground.of(
+        [(monday, "The sweep comes tomorrow."), (THURSDAY, "The plumber comes tomorrow.")]
+    )
+    assert not ground.lacks("The sweep comes on 2026-11-24")
+    assert not ground.lacks("The plumber comes on 2026-11-27")
+    assert ground.lacks("The sweep comes on 2026-11-27")
+    assert ground.lacks("The plumber comes on 2026-11-24")
+    assert ground.said("The sweep comes tomorrow") == monday
+
+
+def test_a_date_from_the_sentence_before_tells_of_whoever_it_names() -> None:
+    said = "The chimney sweep called about the bill. He comes tomorrow."
+    assert not Ground.of([(THURSDAY, said)]).lacks("The chimney sweep comes on 2026-11-27")

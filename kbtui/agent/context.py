@@ -23,6 +23,7 @@ from kbtui.agent.prompt import AssembledPrompt as AssembledPrompt, Part as Part
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError
+from kbtui.memory.recall.remembered import with_said_days
 from kbtui.memory.records.archive import ARCHIVE
 from kbtui.memory.services import Services
 from kbtui.models.port import (
@@ -360,7 +361,9 @@ def _fixed_parts(services: Services, reader: _FileReader, frame: _PromptWindow) 
     yield bootstrap
     yield skills
     memory = _file(
-        reader.read, _MEMORY, _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
+        lambda path: with_said_days(reader.view, reader.read(path), frame.now.date()),
+        _MEMORY,
+        _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2),
     )
     yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
 

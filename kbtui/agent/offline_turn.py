@@ -20,6 +20,7 @@ from kbtui.agent.quoting import Quoting
 from kbtui.agent.tools.toolbox import ToolOutcome, in_thread
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
+from kbtui.memory.recall.remembered import said_label
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
 from kbtui.offline.language import begins, of_all
@@ -157,7 +158,8 @@ class OfflineTurn(Turn):
         source = self.context.sources.add(
             line.path, max(1, line.number), line.shown, line.title, places
         )
-        day = _day_label(line, self.context.now().date())
+        today = self.context.now().date()
+        day = said_label(line.said, today) if line.said else _day_label(line, today)
         facts = " · ".join(filter(None, (_SPEAKER_LABELS.get(line.speaker), day)))
         shown = _PATH_LINK.sub(self._with_title, line.shown)
         return f"> {shown} [{source.n}]" + (f" · *{facts}*" if facts else "")

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date
+from functools import cached_property
 from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
-from kbtui.memory.records.journal import day_of, without_dates
+from kbtui.memory.recall.remembered import said_days
+from kbtui.memory.records.journal import day_of, local, without_dates
 from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose, nearest
 from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.message import asks
+from kbtui.offline.times import times_in
 from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
@@ -48,8 +52,16 @@ class Quoting:
         if not significant_terms(question):  # "what do you know about me?"
             newest = tuple(self._newest())
             return QuotedAnswer("near" if newest else "none", newest)
-        found = self._search(self._context.view, question, typed=True)
-        return choose(question, self._candidates(found.hits))
+        now = local(self._context.now())
+        days = (
+            period.first.isoformat()
+            for each in times_in(question, now)
+            for period in each.periods
+            if period.unit == "day"
+        )
+        query = " ".join([question, *days])
+        found = self._search(self._context.view, query, typed=True)
+        return choose(question, self._candidates(found.hits), now)
 
     def about(self, message: str) -> tuple[Candidate, ...]:
         """Return the lines that a message is about, best first, from other conversations and notes.
@@ -67,7 +79,8 @@ class Quoting:
         hits = tuple(
             hit for hit in found.hits if hit.is_relevant and hit.session != context.session
         )
-        return choose(message, self._candidates(hits)).lines
+        asked = local(context.now()) if asks(message) else None
+        return choose(message, self._candidates(hits), asked).lines
 
     def _search(self, view: View, question: str, *, typed: bool) -> SearchResult:
         context = self._context
@@ -88,7 +101,7 @@ class Quoting:
         found: list[Candidate] = []
         for path in (MEMORY, *reversed(days)):
             with suppress(KbtuiError):
-                found += _lines_in_memory(path, view.text(path))
+                found += _lines_in_memory(path, view.text(path), self._said_days)
             if len(found) >= MAX_LINES:
                 break
         return found[:MAX_LINES]
@@ -144,7 +157,16 @@ class Quoting:
                 place=hit.heading if is_made else "",
                 time=line.time,
                 paragraph=_paragraph(paragraphs[line.block]) if with_lists else "",
+                said=self._said_days.get(line.first) if hit.path == MEMORY else None,
             )
+
+    @cached_property
+    def _said_days(self) -> dict[int, date]:
+        """When the lines of MEMORY.md were said that have words that count from it."""
+        try:
+            return said_days(self._context.view, self._context.view.text(MEMORY))
+        except KbtuiError:
+            return {}
 
     def _from_session(self, hit: Hit) -> Iterator[Candidate]:
         """Yield what the user said, and what an imported assistant answered."""
@@ -171,13 +193,14 @@ def _is_statement(hit: Hit) -> bool:
     return hit.path.startswith("sessions/") and (hit.speaker == "user" or by_other)
 
 
-def _lines_in_memory(path: str, text: str) -> Iterator[Candidate]:
+def _lines_in_memory(path: str, text: str, said: Mapping[int, date]) -> Iterator[Candidate]:
     """Yield the lines of MEMORY.md, or the journal lines of a daily note, newest first."""
     day = str(day_of(path) or "")
     for line in reversed([*lines_of(text)]):
         if line.time or not day:
             title = "" if day else "MEMORY.md"
-            yield Candidate(path, line.text, line.first, title, when=day, time=line.time)
+            on = None if day else said.get(line.first)
+            yield Candidate(path, line.text, line.first, title, when=day, time=line.time, said=on)
 
 
 def _candidate(hit: Hit, text: str, number: int) -> Candidate:

@@ -15,6 +15,7 @@ from time import monotonic
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.sources import heading, quoted
 from kbtui.agent.tools.base import ToolContext
+from kbtui.memory.recall.remembered import said_label
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.answer import Candidate
 from kbtui.text import clean_line, fold
@@ -95,7 +96,8 @@ class Recall:
                 continue
             budget -= cost
             named = heading(context.sources.add(*where))
-            yield f"{named} {clean_line(line.title)}: {clean_line(line.text)}"
+            said = f" · {said_label(line.said, context.now().date())}" if line.said else ""
+            yield f"{named} {clean_line(line.title)}: {clean_line(line.text)}{said}"
 
     def end(self) -> None:
         """Wait briefly for the search to end, so that the index may be closed."""

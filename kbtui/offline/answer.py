@@ -11,11 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Literal
 
 from kbtui.offline.language import begins, language_of, of_all, significant_terms, tokens
 from kbtui.offline.message import asks
 from kbtui.offline.names import NameReader
+from kbtui.offline.times import Period, iso_days, times_in
 from kbtui.search.index import analyser
 
 Tier = Literal["sure", "near", "none"]
@@ -39,6 +41,7 @@ class Candidate:
         place: The page or sheet it is on.
         time: The time of a journal line.
         paragraph: Its paragraph if that is short; else empty.
+        said: The day on which it was said, if it has words that count from it.
     """
 
     path: str
@@ -53,6 +56,7 @@ class Candidate:
     place: str = ""
     time: str = ""
     paragraph: str = ""
+    said: date | None = None
 
     @property
     def shown(self) -> str:
@@ -75,6 +79,7 @@ _OWN_WEIGHT, _COSINE_WEIGHT = 0.4, 0.6
 # The share of common words from which two lines are about the same topic, or say the same.
 _SAME_TOPIC, _SAME_WORDS = 0.4, 0.8
 _NEAR_BEST = 0.45
+_DAY_LENGTH = 10  # of 2026-11-26
 # Fitted thresholds: the relevance, and the share of the question that the lines cover.
 _SURE, _SURE_COVERAGE = 0.8, 0.3
 _NEAR, _NEAR_COSINE = 0.05, 0.2
@@ -84,10 +89,17 @@ _NEAR_STATEMENT = 0.28
 _WORDS_ONLY_WEIGHT = 0.7
 
 
-def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
-    """Return the lines that answer a question."""
+def choose(
+    question: str, candidates: Sequence[Candidate], asked: datetime | None = None
+) -> QuotedAnswer:
+    """Return the lines that answer a question.
+
+    If it is known when it was `asked`, in the user's time zone, words like *today* in it mean that
+    day, and lines about another one aren't the answer.
+    """
     query = _WeightedQuery(question, candidates)
-    near = _near(query, [each for each in candidates if not asks(each.text)])
+    lines = [each for each in candidates if not asks(each.text)]
+    near = _near(query, _of_the_time(question, query, lines, asked))
     if not near:
         return QuotedAnswer("none")
     shown = _distinct(near, query)
@@ -101,6 +113,37 @@ def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
     if max(relevance, coverage) >= _NEAR or nearest >= _NEAR_COSINE:
         return QuotedAnswer("near", tuple(shown))
     return QuotedAnswer("none")
+
+
+def _of_the_time(
+    question: str, query: _WeightedQuery, lines: list[Candidate], asked: datetime | None
+) -> list[Candidate]:
+    """Return the lines about the time that a question asks about, if any is; else all."""
+    times = times_in(question, asked) if asked is not None else ()
+    wanted = [period for each in times for period in each.periods]
+    if not wanted:
+        return lines
+    then = [
+        line
+        for line in lines
+        if any(
+            day.first <= each.last and each.first <= day.last
+            for each in wanted
+            for day in _days(line)
+        )
+    ]
+    is_about = any(query.coverage(each) or each.cosine >= _MIN_COSINE for each in then)
+    return then if is_about else lines
+
+
+def _days(line: Candidate) -> list[Period]:
+    """Return the days that a line is about: those it names or means, else its own."""
+    named = [Period(day, day, "day") for day in iso_days(line.text)]
+    own = line.said or next(iso_days(line.when[:_DAY_LENGTH]), None)
+    if own is None:
+        return named
+    meant = [period for each in times_in(line.text, own) for period in each.periods]
+    return [*named, *meant] or [Period(own, own, "day")]
 
 
 def _near(query: _WeightedQuery, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -13,18 +13,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin, PathChange, Sink, describe, is_derived
-from kbtui.history.history import History
+from kbtui.history.history import History, LineOrigin
 from kbtui.history.queries.diff import FileDiff, diff_file, split_lines
 from kbtui.knowledge.entries.entry import originals, says_private
 from kbtui.knowledge.library.library import Library
 from kbtui.workspace.files import checked_path, text_of
-
-if TYPE_CHECKING:
-    from kbtui.history.history import LineOrigin
 
 _WORD = re.compile(r"\w")
 _SHORT_ID = 10  # characters of a commit id
@@ -127,6 +123,16 @@ class PublicHistory:
     def has_private_past(self, path: str) -> bool:
         """Return whether a file is private, or ever was under any name; it may be deleted."""
         return self._library.is_private(path) or bool(self._private_lines(path))
+
+    def blame(self, path: str, text: str) -> tuple[LineOrigin, ...]:
+        """Return the origins of the lines of a file that is shown, in its current text.
+
+        Those that may not be told of are without their commit.
+        """
+        return tuple(
+            each if self.may_tell_of(each) else LineOrigin(None)
+            for each in self._history.blame(path, text=text)
+        )
 
     def may_tell_of(self, origin: LineOrigin) -> bool:
         """Return whether the origin of a line may be shown."""

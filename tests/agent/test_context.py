@@ -68,6 +68,22 @@ def furnish(kb: KnowledgeBase) -> None:
     kb.library.create("topic", "Docker", body="Containers for everything.")
 
 
+def test_a_line_with_a_word_like_ago_shows_when_it_was_said(kb: KnowledgeBase) -> None:
+    memory = "# Memory\n\n- I quit smoking three months ago (August 2026)\n- Favorite color: blue\n"
+    with kb.history.change(Actor.YOU, "remembered") as change:
+        change.write("memory/MEMORY.md", memory, expecting=None)
+    (commit, *_) = kb.history.log("memory/MEMORY.md")
+    day = commit.time.astimezone()
+    year = f" {day.year}" if day.year != NOW.year else ""
+    shown = parts_of(prompt_of(kb))["MEMORY.md"]
+    assert (
+        f"- I quit smoking three months ago (August 2026) · said {day.day} {day:%B}{year}\n"
+        in shown
+    )
+    assert shown.endswith("- Favorite color: blue")
+    assert (kb.workspace.root / "memory/MEMORY.md").read_text() == memory
+
+
 def test_a_file_about_the_agent_counts_from_the_next_prompt_on(kb: KnowledgeBase) -> None:
     assert not parts_of(prompt_of(kb))["bootstrap"]
     (kb.workspace.root / "SOUL.md").write_text("Be brief.")

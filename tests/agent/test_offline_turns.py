@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kbtui.agent.events import NoticeGiven, TextDelta
 from kbtui.agent.keeping import DAILY_NOTES
 from kbtui.errors import StorageError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.export_files import OpenedExport
@@ -61,6 +62,49 @@ async def test_a_statement_is_kept_as_it_was_typed_and_nowhere_else(
     (commit, *_) = kb.history.log(change.paths[0])
     assert commit.actor is Actor.YOU
     assert commit.origin.messages == (told.events[0].message,) * 2
+
+
+@pytest.mark.parametrize(
+    ("question", "who"),
+    [
+        ("who comes today?", "plumber"),
+        ("Who comes tomorrow?", "gardener"),
+        ("Wer kommt übermorgen?", "Elektriker"),
+        ("who comes next week?", "sweep"),
+    ],
+)
+async def test_a_question_about_today_is_answered_for_that_day(
+    kb: KnowledgeBase,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    question: str,
+    who: str,
+) -> None:
+    thursday = datetime(2026, 11, 26, 9).astimezone()
+    said = (
+        (1, "The plumber comes tomorrow at 8"),
+        (2, "The gardener comes in three days"),
+        (3, "Der Elektriker kommt in fünf Tagen"),
+        (4, "The chimney sweep comes in ten days"),
+    )
+    for days, text in said:
+        kb.journal.keep(text, thursday - timedelta(days=days), Origin())
+    monkeypatch.setattr("kbtui.agent.agent._now", lambda: thursday)
+    told = await ask(kb, session, question)
+    quoted = [line for line in told.finished.text.splitlines() if line.startswith(">")]
+    assert len(quoted) == 1
+    assert who in quoted[0]
+
+
+async def test_an_answer_says_when_a_line_with_an_age_was_said(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "remember that I quit smoking three months ago")
+    await ask(kb, session, "remember that I like green tea")
+    day = datetime.now().astimezone()
+    told = await ask(kb, session, "when did I quit smoking?")
+    assert f"[1] · *said {day.day} {day:%B}*" in told.finished.text
+    assert "said" not in (await ask(kb, session, "which tea do I like?")).finished.text
 
 
 async def test_nothing_is_replaced_unasked_and_the_newest_answers_first(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, NotFoundError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.lines import heading_of, split_lines
+from kbtui.memory.edits.grounding import ground_of
 from kbtui.memory.edits.memory_file import MEMORY as MEMORY
 from kbtui.memory.edits.memory_limits import (
     MOST_LINES as MOST_LINES,
@@ -16,12 +18,14 @@ from kbtui.memory.edits.memory_limits import (
     is_near_full as is_near_full,
 )
 from kbtui.memory.recall.remember import Remembering as Remembering
+from kbtui.memory.records.dates import ages, local
 from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, text_of
 
 if TYPE_CHECKING:
     from kbtui.history.history import History, LineOrigin
     from kbtui.knowledge.library.library import Library
+    from kbtui.views.view import View
 
 
 _BULLET = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
@@ -65,6 +69,55 @@ def remembered(history: History, library: Library) -> tuple[RememberedLine, ...]
         for number, raw in enumerate(lines, 1)
         if raw.strip()
     )
+
+
+def said_days(view: View, text: str) -> dict[int, date]:
+    """Return when the lines of MEMORY.md were said that don't tell it themselves, by line number.
+
+    These are the ones with an age, or a word like *ago*. Left out is of what isn't known when.
+    """
+    lines = split_lines(text)
+    numbers = [number for number, line in enumerate(lines) if ages(line)]
+    if not numbers:
+        return {}
+    try:
+        origins = view.history.blame(MEMORY, text)
+    except KbtuiError:
+        return {}
+    said = ((number, _said_on(view, lines[number], origins[number])) for number in numbers)
+    return {number + 1: day for number, day in said if day is not None}
+
+
+def _said_on(view: View, line: str, origin: LineOrigin) -> date | None:
+    """Return when a line was said: when a person wrote it, or said what it was made of."""
+    if origin.time is None or origin.actor.writes_human_text:
+        return local(origin.time).date() if origin.time is not None else None
+    source = origin.origin
+    if source.session is None or source.messages is None:
+        return None
+    try:
+        messages = view.sessions.messages(source.session)
+    except KbtuiError:
+        return None
+    first, last = source.messages
+    when = ground_of(each for each in messages if first <= each.id <= last).said(line)
+    return when.date() if isinstance(when, datetime) else when
+
+
+def with_said_days(view: View, text: str, today: date) -> str:
+    """Return the text of MEMORY.md with what `said_days` tells behind its lines."""
+    lines = split_lines(text)
+    for number, day in said_days(view, text).items():
+        line = lines[number - 1]
+        end = len(line.rstrip())
+        lines[number - 1] = f"{line[:end]} · {said_label(day, today)}{line[end:]}"
+    return "".join(lines)
+
+
+def said_label(day: date, today: date) -> str:
+    """Return when something was said, for people: ``said 26 November``."""
+    year = f" {day.year}" if day.year != today.year else ""
+    return f"said {day.day} {day:%B}{year}"
 
 
 def change_fact(library: Library, fact: RememberedLine, text: str) -> None:

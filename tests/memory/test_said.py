@@ -490,3 +490,53 @@ def test_no_tool_makes_an_entry_of_the_user(room: Room, kind: str, title: str) -
     with pytest.raises(UsageError, match="is the user"):
         room.pipeline.editor.write(operation, author, Origin(), lambda _edited: "")
     assert room.library.infos() == []
+
+
+# Days ---------------------------------------------------------------------------------------------
+
+THREE_DAYS = 3 * 24 * 60
+CRAFTSMEN = ["The chimney sweep comes tomorrow", "The plumber comes tomorrow"]
+
+
+@pytest.mark.parametrize("window", [{}, SMALL], ids=["large", "small"])
+async def test_a_line_counts_from_its_own_day_and_stands_in_that_days_note(
+    tmp_path: Path, server: ScriptedServer, window: dict[str, Any]
+) -> None:
+    room = open_room(tmp_path / "days", **scripted(server, **window))
+    talk = room.talk([(0, "user", CRAFTSMEN[0]), (THREE_DAYS, "user", CRAFTSMEN[1])])
+    answer = call_slice(f"{CRAFTSMEN[0]}. {CRAFTSMEN[1]}.", notes=CRAFTSMEN)
+    server.enqueue(Reply(tool_calls=[answer]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    assert "## Flush at 10:00" in room.read("memory/2026-03-06.md")
+    assert room.read("memory/2026-03-06.md").endswith(f"\n\n- {CRAFTSMEN[0]} (2026-03-07)\n")
+    assert room.read("memory/2026-03-09.md").endswith(f"\n\n- {CRAFTSMEN[1]} (2026-03-10)\n")
+    said = f"{CRAFTSMEN[0]} (2026-03-07). {CRAFTSMEN[1]} (2026-03-10)."
+    assert said in room.read("memory/HISTORY.md")
+    room.close()
+
+
+async def test_a_fact_counts_from_the_day_of_its_message(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "days", **scripted(server))
+    said = ["I quit smoking two months ago", "I moved to Ulm two months ago"]
+    talk = room.talk([(0, "user", said[0]), (30 * 24 * 60, "user", said[1])])
+    facts = [_fact(text, importance=5) for text in said]
+    server.enqueue(Reply(tool_calls=[call_slice(facts=facts)]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    memory = room.read(MEMORY)
+    assert "- I quit smoking two months ago (January 2026)\n" in memory
+    assert "- I moved to Ulm two months ago (February 2026)\n" in memory
+    room.close()
+
+
+async def test_dream_counts_each_line_from_the_day_of_its_message(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "days", server)
+    talk = room.talk([(0, "user", CRAFTSMEN[0]), (THREE_DAYS, "user", CRAFTSMEN[1])])
+    archive(room, ". ".join(CRAFTSMEN), session=talk.id, messages=(1, 2))
+    await dreams(room, server, *(add("MEMORY.md", each) for each in CRAFTSMEN))
+    memory = room.read(MEMORY)
+    assert f"- {CRAFTSMEN[0]} (2026-03-07)\n- {CRAFTSMEN[1]} (2026-03-10)\n" in memory
+    room.close()

@@ -155,10 +155,13 @@ class Ground:
             or self._misquoted(line, known)
         )
 
-    def said(self, line: str) -> datetime | date | None:
-        """Return when what a line states was said, by the last of the closest sentences."""
-        near = self._nearest(Sentence.of(line))
-        return next((each.said for each in reversed(near) if each.said is not None), None)
+    def said(self, line: str, about: datetime | None = None) -> datetime | date | None:
+        """Return when what a line states was said, by the last of the closest sentences.
+
+        If it was said several times, the one `about` then is meant.
+        """
+        near = [each.said for each in self._nearest(Sentence.of(line)) if each.said is not None]
+        return about if about in near else near[-1] if near else about
 
     def lacks_name(self, name: str, known: Ground) -> str:
         """Return the words of a name or a heading that aren't grounded, or "".

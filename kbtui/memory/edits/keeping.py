@@ -138,7 +138,7 @@ class FactKeeper:
         )
 
     def _when(self, fact: Fact) -> datetime | date:
-        return self.said(fact) or self.copy.said(fact.text) or self.day
+        return self.copy.said(fact.text, self.said(fact)) or self.day
 
     def day_of(self, fact: Fact) -> date:
         """Return the day on which a fact was said."""

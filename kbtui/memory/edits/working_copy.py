@@ -284,9 +284,12 @@ class WorkingCopy:
             text = f"{text[:start]}{dated}{text[end:]}"
         return text
 
-    def said(self, line: str) -> datetime | date | None:
-        """Return when what a line states was said, in the user's time zone, if that is known."""
-        return self._ground.said(line) if self._ground is not None else None
+    def said(self, line: str, about: datetime | None = None) -> datetime | date | None:
+        """Return when what a line states was said, in the user's time zone, if that is known.
+
+        `about` is when a model says that it was.
+        """
+        return self._ground.said(line, about) if self._ground is not None else about
 
     def lacks_claim(self, claim: Claim, about: str = "") -> str:
         """Return the part of a claim that nobody has said and that isn't known anyway, or ""."""

@@ -211,7 +211,7 @@ _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 class TextView:
     """Writes the answer as it streams in, its citations and the changes made by tools.
 
-    With `by_lines` only whole lines are written, for screen readers. Elsewhere than on a terminal
+    With `by_lines` only whole lines are written, for screen readers. Else, where no terminal is,
     nothing is written until it is certain to be the answer: a model's thoughts may be known by
     their end only.
     """
@@ -240,7 +240,7 @@ class TextView:
         match event:
             case events.TextDelta():
                 self._held.append(_TITLED_LINK.sub(r"\1", event.text))
-                if to_terminal():
+                if self._by_lines or to_terminal():
                     self._release()
             case events.TextRevoked():
                 self._revoke()

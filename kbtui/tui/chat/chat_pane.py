@@ -202,7 +202,8 @@ class ChatPane(ChatHost):
     @property
     def _unsent(self) -> str:
         waiting = self._conversation.waiting if self._conversation is not None else []
-        return "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
+        text = self.prompt.full_text
+        return "\n\n".join([*waiting, text] if text.strip() else waiting)
 
     @on(Prompt.Changed)
     def _save_draft_soon(self) -> None:

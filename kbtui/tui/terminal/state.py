@@ -102,7 +102,7 @@ class Drafts:
         """Take over the drafts left by processes that exited or were killed; return their text."""
         files = [self._folder / "draft.md", *sorted(self._folder.glob("draft-*.md"))]
         left = {file: text for file in files if self._is_stale(file) and (text := read_state(file))}
-        kept = "\n\n".join(dict.fromkeys(text.strip() for text in left.values()))
+        kept = "\n\n".join(dict.fromkeys(text for text in left.values() if text.strip()))
         if kept and write_state(self._running, kept):
             for file in left.keys() - {self._running}:
                 _write_or_remove(file, "")

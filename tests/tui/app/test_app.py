@@ -89,9 +89,10 @@ async def test_a_workspace_that_can_not_be_opened_ends_the_app_with_the_reason()
 async def test_a_draft_is_kept_on_leaving_and_comes_back(tmp_path: Path) -> None:
     async with running(tmp_path / "kb") as shell:
         await shell.type("half a thought")
+        await shell.press("ctrl+j")
         shell.app.exit()
     async with running(tmp_path / "kb") as shell:
-        assert shell.prompt.text == "half a thought"
+        assert shell.prompt.text == "half a thought\n"
         await shell.press("ctrl+c")
         shell.app.exit()
     async with running(tmp_path / "kb") as shell:

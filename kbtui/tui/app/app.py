@@ -241,6 +241,7 @@ class KbtuiApp(KeysInOrder):
             (rows, self.VERTICAL_BREAKPOINTS),
         ):
             screen.add_class([name for least, name in points if room >= least][-1])
+        screen.fit(rows)
         return screen
 
     # Opening

@@ -52,6 +52,7 @@ class HelpScreen(Dialog[None]):
         Binding("pageup", "scroll(-15)", "Page up", show=False),
         Binding("pagedown", "scroll(15)", "Page down", show=False),
     ]
+    NEEDS_ALL_HINTS = False
     TITLE_TEXT = "Help"
     HINT = "↑↓ scroll · Esc close"
 

@@ -34,6 +34,7 @@ from kbtui.tui.widgets.title_row import TitleRow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from textual import events
     from textual.app import ComposeResult
     from textual.widget import Widget
 
@@ -50,6 +51,8 @@ else:
         "history.time_travel",
     )
 
+_FRAMED_ROWS = 9
+"""Rows from which panes and the prompt have frames."""
 _SLOW_OPEN_SECONDS = 1.0
 _STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
 
@@ -70,6 +73,13 @@ class MainScreen(Screen[None]):
             yield NotesPane(id="notes")
         yield TitleRow()
         yield StatusLine(id="status")
+
+    def fit(self, rows: int) -> None:
+        """Do without frames where they would take the room of the text."""
+        self.set_class(rows < _FRAMED_ROWS, "-tiny")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.fit(event.size.height)
 
     chat = getters.query_one("#chat", ChatPane)
 

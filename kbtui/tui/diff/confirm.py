@@ -40,6 +40,8 @@ class ConfirmScreen(ReadingDialog[str], KeyDialog):
         DiffView { height: 1fr; margin-top: 1; }
         &.-diffs > Vertical { height: 90%; }
         &.-diffs VerticalScroll { max-height: 50%; }
+        &.-diffs.-low > Vertical { height: 100%; }
+        &.-low DiffView { margin-top: 0; min-height: 2; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

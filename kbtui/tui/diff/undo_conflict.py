@@ -72,7 +72,8 @@ class UndoConflictScreen(Dialog[Decisions]):
     UndoConflictScreen {
         & > Vertical { border: round $warning; border-title-color: $text-warning; }
         DiffView { height: auto; max-height: 24; margin: 1 0; }
-        #conflicts-keys { color: $text-muted; }
+        #conflicts-keys { dock: bottom; color: $text-muted; }
+        &.-low DiffView { margin: 0; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -112,6 +112,8 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         &.-beside #switcher { width: 128; }
         Input { border: none; height: 1; padding: 0 1; background: $boost; margin-bottom: 1; }
         Input:focus { border: none; }
+        &.-low #switcher { height: 100%; margin-top: 0; }
+        &.-low Input { margin-bottom: 0; }
         #switcher-list { width: 1fr; }
         #switcher-preview {
             display: none; width: 1fr; border-left: solid $foreground 20%; padding-left: 1;

@@ -54,10 +54,17 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         Input:focus { border: none; }
         ChoiceList { height: auto; max-height: 14; margin-top: 1; }
         Static { height: auto; margin: 0 1; }
-        .keys { display: none; color: $text-muted; margin-top: 1; }
+        /* Docked, the keys are seen however much there is to say; the rest scrolls above them. */
+        & > Vertical { overflow-y: auto; scrollbar-size-vertical: 1; }
+        .keys { display: none; dock: bottom; color: $text-muted; margin-top: 1; }
+        &.-low {
+            & > Vertical { max-height: 100%; }
+            .keys, ChoiceList { margin-top: 0; }
+        }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (14, "-tall")]  # noqa: RUF012 - as in Screen
     TITLE_TEXT = ""
     HINT = "Enter takes it · Esc leaves"
     NEEDS_ALL_HINTS: ClassVar[bool] = True
@@ -218,6 +225,11 @@ class NewEntryDialog(ListDialog[NewEntry]):
 class KeyDialog(Dialog[str]):
     """A dialog that shows a text and waits for one of a few keys."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_text(-1)", "Up", show=False),
+        Binding("down", "scroll_text(1)", "Down", show=False),
+    ]
+
     def __init__(
         self, title: str, text: str | Content, keys: Mapping[str, str], *, leave: str = "cancel"
     ) -> None:
@@ -235,6 +247,10 @@ class KeyDialog(Dialog[str]):
 
     def action_answer(self, key: str) -> None:
         self.dismiss(key)
+
+    def action_scroll_text(self, lines: int) -> None:
+        """Scroll the text, where there is too little room for it."""
+        self.query_one(Vertical).scroll_relative(y=lines, animate=False)
 
 
 class UnaskedDialog(KeyDialog):

@@ -309,6 +309,7 @@ def edit(place: WorkspaceOption, entry: str) -> None:
                 f"The workspace {kb.workspace.root} is read-only.",
                 "`kbtui show` shows the entry. To change it, make the folder writable.",
             )
+        _check_protected(kb, found.path)
         edited = _edited(kb.library, found)
     note(
         f"{kb.workspace.file(edited.path)} "
@@ -342,6 +343,18 @@ def delete(place: WorkspaceOption, entry: str, as_json: bool) -> None:
     """
     with place.opened() as kb:
         say_commit(kb.library.delete(entry), kb, as_json=as_json, way_back=TAKE_BACK)
+
+
+def _check_protected(kb: KnowledgeBase, path: str) -> None:
+    """Ask before a read-only file is edited, as it would be replaced."""
+    from kbtui.workspace.files import is_protected
+
+    if not is_protected(kb.workspace, path):
+        return
+    file = kb.workspace.file(path)
+    if not sys.stdin.isatty():
+        raise StorageError(f"{file} is read-only.", "`chmod u+w` on it allows to edit it.")
+    click.confirm(f"{file} is read-only. Replace it anyway?", abort=True, err=True)
 
 
 def _say_entry(entry: Entry, layout: Layout, *, as_json: bool) -> None:

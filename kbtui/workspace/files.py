@@ -274,6 +274,15 @@ def file_status(root: Layout, path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
+def is_protected(root: Layout, path: str) -> bool:
+    """Return whether a file's mode forbids its user to write it, although it could be replaced."""
+    status = file_status(root, path)
+    if status is None:
+        return False
+    is_closed = not os.access(root.place(checked_path(path)), os.W_OK)  # never so for root
+    return is_closed or not status.st_mode & stat.S_IWUSR
+
+
 def why_closed(folder: Path) -> str:
     """Return why a folder can't be read; empty if it can, or doesn't exist."""
     is_closed = folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK)

@@ -313,3 +313,18 @@ def test_notes_of_memory_are_found_by_the_names_that_screens_and_answers_show(
     kept = kbtui("delete", day.stem)
     assert kept.status
     assert "is not an entry" in kept.err
+
+
+def test_a_read_only_file_is_not_replaced_without_asking(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "fact", "Fixed", "-b", "It stays.")
+    file = kbtui.file("knowledge/facts/fixed.md")
+    file.chmod(0o444)
+    before = file.read_text()
+    monkeypatch.setenv("EDITOR", "sed -i s/stays/goes/")
+    done = kbtui("edit", "fixed")
+    assert done.status == 3
+    assert "read-only" in done.err
+    assert "chmod u+w" in done.err
+    assert file.read_text() == before

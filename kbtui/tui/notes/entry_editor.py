@@ -47,6 +47,7 @@ from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.tui.widgets.text_field import why_too_long
+from kbtui.workspace.files import is_gone, is_protected
 from kbtui.workspace.layout import short_name
 
 _DRAFT_AFTER_SECONDS = 0.8
@@ -99,6 +100,8 @@ class EntryEditor(Pane):
         self._notice = ""
         self._saving = False
         self._is_discarded = False
+        self._is_deleted = False
+        self._replaces_protected = False
         self._problem = ""
         self._draft_debounce = Debounce(
             self, self._start_storing, pause=_DRAFT_AFTER_SECONDS, longest=DRAFT_LONGEST_SECONDS
@@ -213,15 +216,28 @@ class EntryEditor(Pane):
         document = await asyncio.to_thread(load_document, self._kb, self.path)
         if document.blob == self._base_blob or self._saving:
             return
-        if not self.dirty:
+        if document.blob is None:
+            await self._lose_file(document)
+        elif not self.dirty or normalize_line_ends(document.text) == self.text_area.text:
             self._load_version(document)
         else:
             self._notice = "The file changed meanwhile: Ctrl+S shows both."
         self._show_state()
 
+    async def _lose_file(self, document: Document) -> None:
+        """Keep the text of a file that is deleted, as unsaved, or can't be read any more."""
+        if not await asyncio.to_thread(is_gone, self._kb.workspace, self.path):
+            self._notice = document.reason
+            return
+        self._is_deleted = True
+        self._base_blob, self._base_text = None, ""
+        self._notice = "The note was deleted outside. Ctrl+S writes it again."
+        await self._store_draft()
+
     def _load_version(self, document: Document) -> None:
         """Load a newer version of the file, keeping the cursor."""
         self._base_blob, self._base_text, self._notice = document.blob, document.text, ""
+        self._is_deleted = False
         replace_lines(self.text_area, normalize_line_ends(document.text))
 
     # Saving
@@ -234,6 +250,8 @@ class EntryEditor(Pane):
         """Save the text, and return whether nothing is left unsaved."""
         if not self.dirty:
             return True
+        if not await self._may_write():
+            return False
         typed = self.text_area.text
         self._saving = True
         try:
@@ -246,9 +264,28 @@ class EntryEditor(Pane):
         finally:
             self._saving = False
         if theirs is not None:
-            return await self._resolve_conflict(theirs)
+            if theirs.blob is not None:
+                return await self._resolve_conflict(theirs)
+            await self._lose_file(theirs)
+            self._show_state()
+            return self._is_deleted and await self.save()
         await self._saved(typed)
         return not self.dirty
+
+    async def _may_write(self) -> bool:
+        """Ask before a deleted note is written again, or a read-only one replaced."""
+        name = short_name(self.path)
+        if self._is_deleted:
+            text = f"{name} was deleted outside while you edited it."
+            return await ask(self, "Deleted meanwhile", text, {"w": "write it again"}) == "w"
+        if self._replaces_protected or not await asyncio.to_thread(
+            is_protected, self._kb.workspace, self.path
+        ):
+            return True
+        text = f"{name} is read-only: its mode forbids to write it."
+        answer = await ask(self, "Read-only", text, {"r": "replace it anyway"})
+        self._replaces_protected = answer == "r"
+        return self._replaces_protected
 
     async def _headings_to_follow(self) -> Mapping[str, str]:
         """Return the renamed headings whose links the user wants updated."""
@@ -297,7 +334,7 @@ class EntryEditor(Pane):
 
     async def _saved(self, typed: str) -> None:
         document = await asyncio.to_thread(load_document, self._kb, self.path)
-        self._notice = ""
+        self._notice, self._is_deleted = "", False
         if self.text_area.text == typed:
             # The door may have set `updated`; show the file as it is now.
             self._load_version(document)

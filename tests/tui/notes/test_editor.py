@@ -6,7 +6,7 @@ import pytest
 from textual.geometry import Region
 
 from kbtui.history.change import Actor
-from kbtui.tui.notes.entry_editor import normalize_line_ends, restore_line_ends
+from kbtui.tui.notes.entry_editor import find_draft, normalize_line_ends, restore_line_ends
 from tests.tui.notes_support import (
     DEFAULT,
     POSTGRESQL,
@@ -370,3 +370,93 @@ async def test_links_to_a_heading_that_is_renamed_follow_in_the_same_save_if_wan
 
 def blob_of(kb, path: str) -> str:
     return kb.history.tree("HEAD")[path]
+
+
+async def _deleted_outside(kb, pilot, editor: EntryEditor) -> None:
+    (kb.workspace.root / PATH).unlink()
+    kb.history.adopt()
+    await until(pilot, lambda: "deleted outside" in status(editor), "the deletion is told")
+
+
+@pytest.mark.parametrize("typed", ["", "Typed. "])
+async def test_a_note_deleted_outside_is_called_that_and_written_again_if_wanted(tmp_path, typed):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press(*typed)
+        await _deleted_outside(kb, pilot, editor)
+        assert editor.text_area.text == typed + POSTGRESQL
+        assert editor.label.endswith("not saved")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert "deleted outside while you edited it" in app.screen.text.plain
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert not (kb.workspace.root / PATH).exists()
+        await pilot.press("ctrl+s", "w")
+        await until(pilot, lambda: not editor.dirty, "it is saved")
+        assert on_disk(kb).endswith(POSTGRESQL.rpartition("---")[2])
+        assert typed in on_disk(kb)
+        assert status(editor) == ""
+
+
+async def test_a_note_that_is_deleted_unnoticed_is_asked_about_as_it_is_saved(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press("x")
+        (kb.workspace.root / PATH).unlink()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert "deleted outside" in app.screen.text.plain
+        await pilot.press("w")
+        await until(pilot, lambda: not editor.dirty)
+        assert on_disk(kb).startswith("x")
+
+
+async def test_the_text_of_a_note_deleted_outside_is_a_draft_if_the_app_ends(tmp_path):
+    kb = make_kb(tmp_path)
+    async with NotesApp(kb).run_test() as pilot:
+        _, editor = await editing(pilot)
+        await _deleted_outside(kb, pilot, editor)
+    draft = find_draft(kb.workspace.root, PATH)
+    assert draft is not None
+    assert (draft.text, draft.base) == (POSTGRESQL, None)
+
+
+async def test_a_note_deleted_and_made_again_outside_goes_on(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        await _deleted_outside(kb, pilot, editor)
+        (kb.workspace.root / PATH).write_text(POSTGRESQL)
+        kb.history.adopt()
+        await until(pilot, lambda: not editor.dirty and status(editor) == "")
+        await pilot.press("y", "ctrl+s")
+        await until(pilot, lambda: on_disk(kb).startswith("y"))
+        assert len(app.screen_stack) == 1
+
+
+async def test_a_read_only_note_is_asked_about_before_it_is_replaced(tmp_path):
+    kb = make_kb(tmp_path)
+    file = kb.workspace.root / PATH
+    file.chmod(0o444)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert "read-only" in app.screen.text.plain
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert (on_disk(kb), editor.dirty) == (POSTGRESQL, True)
+        await pilot.press("ctrl+s", "r")
+        await until(pilot, lambda: not editor.dirty, "it is replaced")
+        assert on_disk(kb).startswith("x")
+        assert file.stat().st_mode & 0o777 == 0o444
+        await pilot.press("y", "ctrl+s")
+        await until(pilot, lambda: not editor.dirty, "it isn't asked again")
+        assert on_disk(kb)[:2] == "xy"

@@ -153,11 +153,17 @@ def read_input(most: int) -> str:
     What doesn't survive is said on standard error.
 
     Raises:
-        UsageError: It has more than `most` bytes.
+        UsageError: It has more than `most` bytes, or can't be read.
     """
     from kbtui.workspace.files import decode
 
-    data = _read_bytes(most)
+    try:
+        data = _read_bytes(most)
+    except OSError as error:
+        raise UsageError(
+            f"Standard input can't be read: {error.strerror}.",
+            "Give the text as an argument, or pipe it in.",
+        ) from error
     decoded = decode(data)
     text = decoded.text
     if not decoded.exact:

@@ -268,6 +268,18 @@ def test_no_standard_input_is_no_text(kbtui: Command) -> None:
     assert _program(kbtui, "$K add works </dev/null && $K add too <&-").status == 0
 
 
+def test_standard_input_that_cannot_be_read_is_said(
+    tmp_path: Path, piped: Callable[..., Done]
+) -> None:
+    writing = os.open(tmp_path / "written", os.O_WRONLY | os.O_CREAT)
+    try:
+        done = piped(writing, "remember")
+    finally:
+        os.close(writing)
+    assert done.status == 2
+    assert "Standard input can't be read: Bad file descriptor." in done.err
+
+
 def test_an_empty_body_is_said(kbtui: Command, piped: Callable[..., Done]) -> None:
     done = piped(b"", "new", "fact", "Empty", "-b", "-")
     assert done.status == 0

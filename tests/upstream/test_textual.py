@@ -327,3 +327,11 @@ def test_only_an_app_can_be_given_another_key() -> None:
 )
 def test_a_private_name_that_kbtui_uses_is_there(of: type, name: str, user: str) -> None:
     assert hasattr(of, name) or hasattr(of(), name), f"kbtui/{user} has to do without {name}"
+
+
+def test_the_mouse_is_chosen_only_before_the_app_starts_and_blinking_by_field() -> None:
+    driver = linux_driver.LinuxDriver
+    for method in (driver._enable_mouse_support, driver._disable_mouse_support):
+        assert "_mouse" in method.__code__.co_names, "`TerminalDriver.use_mouse` is void"
+    assert not hasattr(App, "mouse"), "`TerminalDriver.use_mouse` can go"
+    assert not hasattr(App, "cursor_blink"), "`Restless.focused` can go: an app has it"

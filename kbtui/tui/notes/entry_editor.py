@@ -282,7 +282,7 @@ class EntryEditor(Pane):
             is_protected, self._kb.workspace, self.path
         ):
             return True
-        text = f"{name} is read-only: its mode forbids to write it."
+        text = f"{name} is read-only: its mode doesn't allow writing."
         answer = await ask(self, "Read-only", text, {"r": "replace it anyway"})
         self._replaces_protected = answer == "r"
         return self._replaces_protected

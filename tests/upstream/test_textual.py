@@ -15,6 +15,7 @@ from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.document._wrapped_document import WrappedDocument
+from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -330,7 +331,7 @@ def test_a_private_name_that_kbtui_uses_is_there(of: type, name: str, user: str)
 
 
 def test_the_mouse_is_chosen_only_before_the_app_starts_and_blinking_by_field() -> None:
-    driver = linux_driver.LinuxDriver
+    driver = LinuxDriver
     for method in (driver._enable_mouse_support, driver._disable_mouse_support):
         assert "_mouse" in method.__code__.co_names, "`TerminalDriver.use_mouse` is void"
     assert not hasattr(App, "mouse"), "`TerminalDriver.use_mouse` can go"

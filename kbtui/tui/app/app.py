@@ -294,12 +294,14 @@ class KbtuiApp(KeysInOrder):
 
     def _follow_settings(self, settings: Settings) -> None:
         """Apply the settings of screen and keys; called in a thread."""
-        if (wait := getattr(self._driver, "wait_after_escape", None)) is not None:
-            wait(settings.ui.escape_ms)
-        self.themes.load(settings)
+        from kbtui.tui.terminal.driver import TerminalDriver
+
         ui = settings.ui
-        follow = partial(self._restless.follow, self._driver)
-        self.call_from_thread(follow, blink=ui.blink, animation=ui.animation, mouse=ui.mouse)
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.wait_after_escape(ui.escape_ms)
+            self._driver.use_mouse(wanted=ui.mouse)
+        self.themes.load(settings)
+        self.call_from_thread(self._restless.follow, blink=ui.blink, animation=ui.animation)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self._restless.focused(event.widget)

@@ -141,6 +141,17 @@ class TerminalDriver(LinuxDriver):
         """Use the user's setting; 0 for what suits the line."""
         self._tokenizer.escape_seconds = escape_seconds(os.environ, milliseconds)
 
+    def use_mouse(self, *, wanted: bool) -> None:
+        """Turn the reports of the mouse on or off; Textual chooses only before it starts."""
+        if self._mouse == wanted:
+            return
+        self._mouse = True  # both methods do nothing without it
+        if wanted:
+            self._enable_mouse_support()
+        else:
+            self._disable_mouse_support()
+        self._mouse = wanted
+
     # The size
 
     def _get_terminal_size(self) -> tuple[int, int]:

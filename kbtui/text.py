@@ -18,6 +18,11 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f"  # tag characters: text that no one sees
     "]"
 )
+# Colours and the like (CSI), names of windows and links (OSC and other strings), other escapes.
+_ESCAPES = re.compile(
+    r"\x1b(?:"  # a literal first: the search for it is ten times as fast
+    r"\[[0-?]*[ -/]*[@-~]?|[\]PX^_](?:[^\x07\x1b\r\n]*(?:\x07|\x1b\\))?|[ -/]*[0-~]?)"
+)
 _NOT_SLUG = re.compile(r"[^\w]+", re.UNICODE)
 _NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_SLUG = 80
@@ -30,6 +35,11 @@ def clean(text: str) -> str:
     Newlines are normalised to ``\\n``; tabs stay.
     """
     return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def without_escapes(text: str) -> tuple[str, int]:
+    """Return a text without a terminal's escape sequences, such as colours, and their number."""
+    return _ESCAPES.subn("", text)
 
 
 def clean_line(text: str) -> str:

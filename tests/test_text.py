@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, strategies as st
 
-from kbtui.text import MAX_SLUG, clean, clean_line, counted, fold, shorten, slugify
+from kbtui.text import (
+    MAX_SLUG,
+    clean,
+    clean_line,
+    counted,
+    fold,
+    shorten,
+    slugify,
+    without_escapes,
+)
 
 
 @given(st.text())
@@ -52,3 +62,19 @@ def test_what_is_counted_has_the_right_number() -> None:
     assert counted(1, "file") == "1 file"
     assert counted(0, "file") == "0 files"
     assert counted(2000, "entry", "entries") == "2,000 entries"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\x1b[1;38;5;9mred\x1b[0m and \x1b(Bplain", "red and plain"),
+        ("\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x07", "link"),
+        ("\x1b]0;never ended", "0;never ended"),
+        ("\x1b", ""),
+        ("no escape", "no escape"),
+    ],
+)
+def test_escape_sequences_are_taken_out_of_a_text(text: str, left: str) -> None:
+    plain, count = without_escapes(text)
+    assert plain == left
+    assert count == text.count("\x1b") - text.count("\x1b\\")

@@ -24,7 +24,7 @@ import click
 
 from kbtui.cli.output import note
 from kbtui.errors import UsageError
-from kbtui.text import counted
+from kbtui.text import counted, without_escapes
 
 MOST_OF_FACT = 10_000
 """The most bytes of a TEXT that is a fact or a query: a line, not a document."""
@@ -38,10 +38,6 @@ _DASH = "-"
 _LITERAL = f"{__name__}.literal"
 _PATIENCE = 3.0  # seconds without a byte before it says what it waits for
 _PIECE = 1 << 16
-# What colours a terminal (CSI), names its window or links (OSC and the like), and other escapes.
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].{0,4096}?(?:\x07|\x1b\\)|[ -/]*[0-~])", re.DOTALL
-)
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -173,9 +169,9 @@ def read_input(most: int) -> str:
                 f"kbtui: {counted(bad, 'character')} can't be read as UTF-8 and became \ufffd;"
                 " `iconv -t utf-8` before it may help."
             )
-    plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    plain, dropped = _CONTROLS.subn("", plain)
-    if dropped or "\x1b" in text:
+    plain, escapes = without_escapes(text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain, controls = _CONTROLS.subn("", plain)
+    if escapes or controls:
         note("kbtui: Control characters and colour codes were left out of the text.")
     return plain
 

@@ -242,9 +242,19 @@ def test_a_pipe_without_an_end_is_not_waited_for_if_there_is_a_text(
 
 
 def test_a_text_that_does_not_come_is_waited_for_and_that_is_said(kbtui: Command) -> None:
-    done = _program(kbtui, "(sleep 4; echo late) | $K add")
-    assert "Waiting for standard input to end" in done.err
-    assert "</dev/null" in done.err
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kbtui", "-w", str(kbtui.root), "add"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert child.stderr is not None
+    said = child.stderr.readline()
+    assert b"Waiting for standard input to end" in said
+    assert b"</dev/null" in said
+    child.communicate(b"late\n", timeout=PATIENCE)
+    assert child.returncode == 0
     assert "late" in _journal(kbtui)
 
 

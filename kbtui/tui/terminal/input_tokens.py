@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kbtui.text import without_escapes
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -50,10 +52,6 @@ _BEGUN: Final = re.compile(
     rb"|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}|[\xc2-\xdf])?"
 )
 _IN_STRING: Final = re.compile(rb"[^\x07\x18\x1a\x1b]*")
-_PASTED_ESCAPE: Final = re.compile(
-    r"\x1b(?:"  # a literal first: the search for it is ten times as fast
-    r"\[[0-?]*[ -/]*[@-~]?|[\]PX^_](?:[^\x07\x1b\r\n]*(?:\x07|\x1b\\))?|[ -/]*[0-~]?)"
-)
 _CTRL_C: Final = re.compile(rb"\x03|\x1b\[99;(?:5|69|133|197)(?::1)?(?:;[\d:]*)?u")
 _REPORTS: Final = re.compile(  # mouse, focus, modifiers alone, modes: what comes unasked
     rb"(?:\x1b\[(?:<[\d;]*[Mm]|[IO]|574\d\d[\d;:]*u|\?[\d;]*\$y))+"
@@ -118,7 +116,7 @@ class _Paste:
             return PasteRefused(self.size)
         text = self.body.decode("utf-8", "replace").replace("\0", "")
         text = text.replace("\x9b", "\x1b[")  # the same in one character
-        return Pasted(*_PASTED_ESCAPE.subn("", text))
+        return Pasted(*without_escapes(text))
 
 
 class InputTokenizer:

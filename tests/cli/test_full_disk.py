@@ -49,8 +49,8 @@ READING = {
 }
 WRITING = {
     *("init", "setup", "ask", "chat", "new", "edit", "rename", "delete", "undo", "restore"),
-    *("remember", "forget", "import", "consolidate", "dream", "dream-restore", "sync", "purge"),
-    *("reindex", "mcp"),
+    *("add", "remember", "forget", "import", "consolidate", "dream", "dream-restore", "sync"),
+    *("purge", "reindex", "mcp"),
 }
 
 

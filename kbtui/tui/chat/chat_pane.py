@@ -26,11 +26,19 @@ from kbtui.tui.messages import LONG_SECONDS, go_to, tell
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import Debounce, run_latest
 from kbtui.tui.terminal.lazy_modules import lazy_modules
-from kbtui.tui.terminal.state import DRAFT_LONGEST_SECONDS, Drafts, workspace_state
+from kbtui.tui.terminal.state import (
+    DRAFT_LONGEST_SECONDS,
+    OUTSIDE_PREFIX,
+    Drafts,
+    state_folder,
+    workspace_state,
+)
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
@@ -64,6 +72,13 @@ _DRAFT_AFTER_SECONDS = 1.0
 _SECOND_ESC_SECONDS = 5.0
 """The time in which a second Esc confirms the first."""
 _START_OPTIONS = frozenset("12345")
+
+
+def _saved_outside(root: Path, keep: Callable[[str], object]) -> str:
+    """Return what editors saved that outlived the app; loads nothing if there is no file."""
+    folders = (state_folder(), workspace_state(root))
+    files = [file for folder in folders for file in folder.glob(f"{OUTSIDE_PREFIX}*.md")]
+    return outside.take_saved_later(files, keep) if files else ""
 
 
 class ChatPane(ChatHost):
@@ -177,9 +192,7 @@ class ChatPane(ChatHost):
         """Restore the saved draft, or add it to the input history if the prompt isn't empty."""
         self._drafts = drafts = Drafts(root)
         draft = drafts.load()
-        folder = workspace_state(root)
-        if any(folder.glob("outside-*")):
-            saved = outside.take_saved_later(folder, lambda text: drafts.keep(f"{draft}\n\n{text}"))
+        if saved := _saved_outside(root, lambda text: drafts.keep(f"{draft}\n\n{text}")):
             draft = "\n\n".join(filter(None, (draft, saved)))
         if draft and not self.prompt.text:
             self.prompt.replace_text(draft)
@@ -360,10 +373,9 @@ class ChatPane(ChatHost):
     @on(Prompt.EditorWanted)
     def edit_outside(self) -> None:
         """Edit the message in $EDITOR; only what it saved without an error replaces the text."""
-        if self.kb is None:
-            self.say("The workspace is still being opened; the editor can be had as soon as it is.")
-            return
-        run_latest(self, "outside", self._edit_outside, workspace_state(self.kb.workspace.root))
+        kb = self.kb
+        folder = workspace_state(kb.workspace.root) if kb is not None else state_folder()
+        run_latest(self, "outside", self._edit_outside, folder)
 
     async def _edit_outside(self, folder: Path) -> None:
         try:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -22,7 +22,7 @@ from textual.style import Style
 from kbtui import programs
 from kbtui.errors import ConfigurationError, StorageError
 from kbtui.text import clean_line, enumerated
-from kbtui.tui.terminal.state import state_folder, write_state
+from kbtui.tui.terminal.state import OUTSIDE_PREFIX, state_folder, write_state
 from kbtui.workspace.durable import is_alive
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TextCopy:
         Raises:
             StorageError: It can't be written.
         """
-        self.file = folder / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}.md"
+        self.file = folder / f"{OUTSIDE_PREFIX}{os.getpid()}-{secrets.token_hex(4)}.md"
         self.text = text
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -122,26 +122,22 @@ class TextCopy:
             before = state
 
 
-_PREFIX = "outside-"
-
-
-def take_saved_later(folder: Path, keep: Callable[[str], object]) -> str:
-    """Return what editors have saved in files of processes that ended before.
+def take_saved_later(files: Iterable[Path], keep: Callable[[str], object]) -> str:
+    """Return what editors have saved in those files of processes that ended before.
 
     It is passed to `keep` before the files are deleted.
     """
-    files = [file for file in sorted(folder.glob(f"{_PREFIX}*.md")) if _is_left(file)]
-    texts = {file: _read(file, "") for file in files}
+    texts = {file: _read(file, "") for file in sorted(files) if _is_left(file)}
     saved = "\n\n".join(text for file, text in texts.items() if _is_new(file, text))
     if saved:
         keep(saved)
-    for file in files:
+    for file in texts:
         _delete(file)
     return saved
 
 
 def _is_left(file: Path) -> bool:
-    process = file.name.removeprefix(_PREFIX).partition("-")[0]
+    process = file.name.removeprefix(OUTSIDE_PREFIX).partition("-")[0]
     return process.isdecimal() and not is_alive(int(process))
 
 

@@ -23,6 +23,8 @@ _MAX_INPUTS = 1_000
 _PROCESS_NAME = f"left-{os.urandom(8).hex()}"
 """Unlike a process id, this name is never reused by another process."""
 _MAX_BYTES = 4_000_000
+OUTSIDE_PREFIX = "outside-"
+"""How the names of files begin that are handed to editors."""
 DRAFT_LONGEST_SECONDS = 2.0
 """Seconds after which typed text is stored although typing goes on; a kill takes no more than what
 was typed in them, and during the write."""

@@ -60,7 +60,7 @@ def test_what_is_saved_after_the_app_has_ended_is_taken_by_the_next_one(tmp_path
     left("one", "one, saved\n")
     running = TextCopy(tmp_path, "of this process")
     running.file.write_text("saved")
-    assert take_saved_later(tmp_path, kept.append) == "one, saved"
+    assert take_saved_later(tmp_path.glob("*.md"), kept.append) == "one, saved"
     assert kept == ["one, saved"]
     assert [*tmp_path.glob("*.md")] == [running.file], "one that runs watches its own"
 

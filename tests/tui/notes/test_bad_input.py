@@ -56,3 +56,10 @@ async def test_five_thousand_links_are_read_and_chosen_from(tmp_path):
         await pilot.press(*"n4999", "enter")
         await until(pilot, lambda: len(app.screen_stack) == 2, "it asks for what isn't there")
         assert "n4999" in text_of(app.screen.query_one("Input"))
+
+
+async def test_a_line_of_380000_brackets_is_shown(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {"topics/scan.md": "# Scan\n\n" + "[![" * 127_000 + "\n"}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/scan.md")
+        await until(pilot, lambda: "[![[![" in text_of(notes.view.body))

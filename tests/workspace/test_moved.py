@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui import programs
 from kbtui.agent.events import TurnFailed
-from kbtui.cli import entries
 from kbtui.cli.root import run
 from kbtui.errors import KbtuiError, WorkspaceGoneError
 from kbtui.history.change import Actor
@@ -363,12 +363,14 @@ def test_a_command_that_waited_for_a_person_keeps_what_was_written(
 ) -> None:
     before: dict[str, object] = {}
 
-    def edit(copy: Path) -> None:
+    def edit(copy: Path, _command: object) -> programs.Edited:
         copy.write_text(copy.read_text().replace("nests", "fishes"))
         way(place)
         before.update(place.all_files())
+        return programs.Edited("editor", 0, changed=True, seconds=20.0)
 
-    monkeypatch.setattr(entries, "_run_editor", edit)
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setattr(programs, "edit", edit)
     assert run(["-w", str(place.root), "edit", "heron"]) == WorkspaceGoneError.exit_code
     said = capsys.readouterr().err
     assert "The workspace is no longer at" in said

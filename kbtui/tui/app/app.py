@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segments
 from rich.text import Text
 from textual import on, work
+from textual._compositor import CompositorUpdate
 from textual.app import ScreenStackError
 from textual.command import CommandPalette
 from textual.containers import Vertical
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.terminal import outside
     from kbtui.tui.terminal.driver import TerminalFailed, TerminalNotice
+    from kbtui.tui.terminal.frame import Frame
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
 else:
@@ -350,6 +352,15 @@ class KbtuiApp(KeysInOrder):
     def on_terminal_failed(self, event: TerminalFailed) -> None:
         """End the app, which would be deaf or mute."""
         self._handle_exception(event.error)
+
+    def _display(
+        self, screen: Screen[object], renderable: RenderableType | CompositorUpdate | None
+    ) -> None:
+        """Send the terminal what has changed on it."""
+        frame: Frame | None = getattr(self._driver, "frame", None)
+        if frame is not None and isinstance(renderable, CompositorUpdate):
+            renderable = frame.changes(renderable)
+        super()._display(screen, renderable)  # type: ignore[arg-type]
 
     # Leaving
 

@@ -21,6 +21,7 @@ from textual.message import Message
 
 from kbtui.text import counted
 from kbtui.tui.terminal import first_keys, modes
+from kbtui.tui.terminal.frame import Frame
 from kbtui.tui.terminal.input_events import InputEvents
 from kbtui.tui.terminal.input_tokens import (
     MOST_PASTED_BYTES,
@@ -129,6 +130,7 @@ class TerminalDriver(LinuxDriver):
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self.frame = Frame()
         if sys.__stderr__ is not None:
             self._file: Any = _Output(sys.__stderr__, self._fail)
         self._size = size or self._get_terminal_size()
@@ -156,6 +158,7 @@ class TerminalDriver(LinuxDriver):
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """Ask the terminal; COLUMNS and LINES, often exported for others, count if it can't say."""
+        self.frame.forget()  # it is asked when the terminal has changed
         for number in (self._file.fileno(), self.fileno):
             with contextlib.suppress(OSError):
                 columns, rows = os.get_terminal_size(number)
@@ -170,6 +173,7 @@ class TerminalDriver(LinuxDriver):
         """Start, and restore in the end what the terminal was before anything was imported."""
         self._wakeup = self._wakeup or os.pipe()
         modes.turned_on()
+        self.frame.forget()
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.attrs_before = first_keys.saved_attributes() or self.attrs_before
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import threading
 from functools import partial, wraps
 from pathlib import Path
@@ -250,7 +251,7 @@ class KbtuiApp(KeysInOrder):
 
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
-        self._signals = SignalWatch(self.keep_draft, lambda code: self.exit(return_code=code))
+        self._signals = SignalWatch(self.keep_draft, self._end_by_signal)
         # After `fg` everything has to be redrawn: the terminal has kept nothing.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_class(self._has_few_colors, "-few-colors")
@@ -376,6 +377,16 @@ class KbtuiApp(KeysInOrder):
         for pane in self._chat_panes():
             pane.leave()
         super().exit(result, return_code, message)
+
+    def _end_by_signal(self, code: int) -> None:
+        from kbtui.logs import start_logging
+
+        number = signal.Signals(code - 128)
+        start_logging()
+        log.warning("ended by %s", number.name)
+        sentence = f"kbtui: Ended by {number.name}. What was saved is safe, and the draft is kept."
+        has_reader = number is not signal.SIGHUP  # the terminal is gone
+        self.exit(return_code=code, message=Text(sentence) if has_reader else None)
 
     def close_knowledge(self) -> None:
         """Close the knowledge base, even while its services are starting."""

@@ -21,6 +21,9 @@ MAX_CHARACTERS = 400_000
 MAX_LINE = 30_000
 """Characters of a text, and of its longest line, up to which a key takes less than 0.1 s: Textual
 wraps a line anew at each key."""
+_BLINKS = 20
+"""Half seconds without a key after which the cursor stands still, as in GTK's fields: each time it
+is shown or hidden, its line is drawn and sent."""
 _KEPT_LINES = 100  # more than a screen has rows
 
 
@@ -53,6 +56,7 @@ class TextField(TextArea):
 
     def __init__(self, text: str = "", **options: Any) -> None:
         self._kept_lines: dict[int, _WrappedLine] = {}
+        self._blinks = 0
         super().__init__(text, **options)
 
     def scroll_cursor_visible(
@@ -64,6 +68,17 @@ class TextField(TextArea):
         if self.cursor_location[0] >= self.document.line_count:
             return Offset()
         return super().scroll_cursor_visible(center, animate)
+
+    def _restart_blink(self) -> None:
+        self._blinks = 0
+        super()._restart_blink()
+
+    def _toggle_cursor_blink_visible(self) -> None:
+        self._blinks += 1
+        if self._blinks < _BLINKS:
+            super()._toggle_cursor_blink_visible()
+        else:
+            self._pause_blink(visible=True)
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Refuse a paste that would leave a text in which a key takes seconds."""

@@ -141,6 +141,17 @@ def test_a_paste_of_many_megabytes_is_refused_in_a_sentence_and_keys_go_on(works
         _draft(terminal, workspace, "after it")
 
 
+def test_keys_and_a_paste_that_come_byte_by_byte_are_what_they_are(workspace: Path) -> None:
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        keys = f"bd\x1b[Dc\x1b[1;5H\x1b[Haé\x7f{START}[\x1b[1mé\x1b[0m]{END}\x1b[F\x1bO\x1b[C!".encode()
+        for byte in keys:
+            os.write(terminal._fd, bytes([byte]))
+            with pytest.raises(TimeoutError):
+                terminal.wait(lambda _: False, timeout=0.005)
+        _draft(terminal, workspace, "a[é]bcd!")
+
+
 # The size
 
 
@@ -237,4 +248,6 @@ def test_a_signal_that_would_kill_it_restores_the_terminal_and_keeps_the_draft(
         terminal.kill(number)
         assert terminal.wait_exit() == 128 + number
         assert _restored(bytes(terminal.output))
+        assert f"kbtui: Ended by {number.name}.".encode() in terminal.output
+        assert f"ended by {number.name}" in log_file().read_text()
     assert Drafts(workspace).load() == "not sent yet"

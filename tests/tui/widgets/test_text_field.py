@@ -114,3 +114,20 @@ async def test_a_paste_after_which_a_key_would_take_seconds_is_refused_and_it_is
         app.post_message(events.Paste(pasted[:20_000]))
         await until(app, lambda: app.field.text != "ab")
         assert len(app.field.text) == 20_002
+
+
+@pytest.mark.parametrize("kind", [TextField, lambda: NoteArea("x"), Prompt])
+async def test_the_cursor_stands_still_after_a_while_and_blinks_again_after_a_key(kind) -> None:
+    app = FieldApp(kind())
+    async with app.run_test(size=(40, 20)) as pilot:
+        field = app.field
+        field.focus()
+        await pilot.press("x")
+        shown = []
+        for _ in range(20):
+            field._toggle_cursor_blink_visible()
+            shown.append(field._cursor_visible)
+        assert (False in shown, shown[-1]) == (True, True)
+        assert not field.blink_timer._active.is_set()
+        await pilot.press("y")
+        assert field.blink_timer._active.is_set()

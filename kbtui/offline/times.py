@@ -47,6 +47,7 @@ _MONTHS = 12
 _NOON = 12
 _HOURS = 24
 _MIN_LETTERS = 4  # of a weekday without a capital, as in figures
+_LOOKBEHIND = 40
 _NEAR_DATE = 2  # words between a weekday and the date that it belongs to
 
 
@@ -161,7 +162,7 @@ class _Match(NamedTuple):
     step: int | None
     slots: tuple[tuple[str, Any], ...]
     language: Language
-    half: str | None
+    half: str | None = None
 
     def slot(self, name: str) -> Any:
         """Return what stands in a slot of the phrase; None if it has none of that name."""
@@ -183,48 +184,68 @@ def _found(text: str, codes: tuple[str, ...]) -> tuple[_Match, ...]:
         ]
         for language in chosen:
             is_foreign = language is not first and not codes
-            found = [*_phrases(text, start, end, language, first if is_foreign else None)]
+            found = [*_phrases(sentence, language, first if is_foreign else None)]
             if found:
-                matches += found
+                matches += (
+                    each._replace(start=start + each.start, end=start + each.end) for each in found
+                )
                 break
     return tuple(matches)
 
 
-def _phrases(
-    text: str, start: int, end: int, language: Language, first: Language | None
-) -> Iterator[_Match]:
+def _phrases(sentence: str, language: Language, first: Language | None) -> Iterator[_Match]:
     """Yield the phrases of a sentence in a language, the longest at each place.
 
     Words that are also known in the language `first` of the sentence aren't meant.
     """
-    sentence = text[start:end]
     words = tokens(sentence)
-    half = half_of_day(sentence)
     taken: list[_Match] = []
+    half: str | None = ""
     at = 0
     while at < len(words):
-        best = max(_walk(language.times, language, sentence, words, at), key=_length, default=None)
-        if best is None:
+        match, stop = None, at + 1
+        if _may_begin(words[at].word, language.code):
+            match, stop = _longest(sentence, language, words, at)
+        if match is None or (
+            first is not None and any(each.word in first.known for each in words[at:stop])
+        ):
             at += 1
             continue
-        stop, (key, step), slots = best
-        span = words[at:stop]
-        match = _Match(
-            start + span[0].start, start + span[-1].end, key, step, slots, language, half
-        )
-        is_foreign = first is not None and any(each.word in first.known for each in span)
-        if is_foreign or not _is_meant(match, text, words, at, stop):
-            at += 1
-            continue
+        if match.key == "clock":
+            half = half_of_day(sentence) if half == "" else half
+            match = match._replace(half=half)
         taken.append(match)
         at = stop
-    days = [each for each in taken if each.key not in ("named", "clock", "none", "age")]
-    for match in taken:
-        if match.key == "none":
-            continue
+    for number, match in enumerate(taken):
+        beside = (*taken[max(0, number - 1) : number], *taken[number + 1 : number + 2])
         is_bare = match.key == "named" and match.step is None
-        if not (is_bare and any(_is_beside(match, each, text) for each in days)):
+        is_told = is_bare and any(_is_beside(match, each, sentence) for each in beside)
+        if match.key != "none" and not is_told:
             yield match
+
+
+def _longest(
+    sentence: str, language: Language, words: Sequence[Token], at: int
+) -> tuple[_Match | None, int]:
+    """Return the longest phrase that begins at a word of a sentence, and where it ends."""
+    found = _walk(language.times, language, sentence, words, at)
+    best = max(found, key=_length, default=None)
+    if best is None:
+        return None, at
+    stop, (key, step), slots = best
+    match = _Match(words[at].start, words[stop - 1].end, key, step, slots, language)
+    return (match if _is_meant(match, sentence, words, at, stop) else None), stop
+
+
+@lru_cache(maxsize=1 << 14)  # the same words recur in many lines
+def _may_begin(word: str, code: str) -> bool:
+    """Return whether a phrase of a language can begin with a word."""
+    language = next(each for each in languages() if each.code == code)
+    named = {**language.places["weekdays"], **language.places["months"]}
+    if word in language.times or word in named:
+        return True
+    is_number = word.isdecimal() or word in language.slots["NUMBER"]
+    return is_number or word in language.slots["HALF"]
 
 
 def _length(found: tuple[int, Any, Any]) -> int:
@@ -299,7 +320,7 @@ def _is_meant(match: _Match, text: str, words: Sequence[Token], at: int, stop: i
     )
     if re.match(r"[-\u2010\u2011]\w", text[match.end : match.end + 2]):
         return False
-    if shown[0].isupper() and not is_named and not _OPENS_SENTENCE.search(text[: match.start]):
+    if shown[0].isupper() and not is_named and not _opens_sentence(text, match.start):
         return False  # a name, such as USA Today; German nouns too
     if match.key in ("age", "birthday"):
         return _is_age(match, words[stop : stop + 1])
@@ -307,6 +328,10 @@ def _is_meant(match: _Match, text: str, words: Sequence[Token], at: int, stop: i
         is_word = shown[0].isupper() or len(shown) >= _MIN_LETTERS
         return is_word and not _has_date(match.language, words, at)
     return True
+
+
+def _opens_sentence(text: str, at: int) -> bool:
+    return _OPENS_SENTENCE.search(text[max(0, at - _LOOKBEHIND) : at]) is not None
 
 
 def _is_age(match: _Match, following: Sequence[Token]) -> bool:
@@ -325,6 +350,8 @@ def _has_date(language: Language, words: Sequence[Token], at: int) -> bool:
 
 
 def _is_beside(one: _Match, other: _Match, text: str) -> bool:
+    if other.key in ("named", "clock", "none", "age"):
+        return False
     between = (
         text[one.end : other.start] if one.start < other.start else text[other.end : one.start]
     )
@@ -334,7 +361,7 @@ def _is_beside(one: _Match, other: _Match, text: str) -> bool:
 def _halves(sentence: str) -> Iterator[Any]:
     words = tokens(sentence)
     for language in languages():
-        for at in range(len(words)):
+        for at in (n for n, each in enumerate(words) if each.word in language.halves):
             for _, (key, _step), _slots in _walk(language.halves, language, sentence, words, at):
                 yield key
 

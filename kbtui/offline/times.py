@@ -199,16 +199,15 @@ def _phrases(sentence: str, language: Language, first: Language | None) -> Itera
     Words that are also known in the language `first` of the sentence aren't meant.
     """
     words = tokens(sentence)
+    known = first.known if first is not None else frozenset()
     taken: list[_Match] = []
     half: str | None = ""
     at = 0
     while at < len(words):
         match, stop = None, at + 1
-        if _may_begin(words[at].word, language.code):
+        if words[at].word not in known and _may_begin(words[at].word, language.code):
             match, stop = _longest(sentence, language, words, at)
-        if match is None or (
-            first is not None and any(each.word in first.known for each in words[at:stop])
-        ):
+        if match is None or any(each.word in known for each in words[at:stop]):
             at += 1
             continue
         if match.key == "clock":
@@ -325,7 +324,7 @@ def _is_meant(match: _Match, text: str, words: Sequence[Token], at: int, stop: i
     if match.key in ("age", "birthday"):
         return _is_age(match, words[stop : stop + 1])
     if match.key == "named" and match.step is None:
-        is_word = shown[0].isupper() or len(shown) >= _MIN_LETTERS
+        is_word = shown.isalpha() and (shown[0].isupper() or len(shown) >= _MIN_LETTERS)
         return is_word and not _has_date(match.language, words, at)
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import pytest
@@ -100,6 +101,24 @@ def test_a_date_counts_from_the_day_of_its_own_message() -> None:
     assert ground.lacks("The sweep comes on 2026-11-27")
     assert ground.lacks("The plumber comes on 2026-11-24")
     assert ground.said("The sweep comes tomorrow") == monday
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "wrong"),
+    [
+        ("The wedding is on 20 June next year.", "The wedding is on 2027-06-20", "2026-06-20"),
+        ("Dad fell ill in March last year.", "Dad fell ill in March 2025", "March 2026"),
+        ("The rent is due on the 5th next month.", "The rent is due on 2026-12-05", "2027-01-05"),
+        ("Nächstes Jahr im Mai ziehen wir um.", "Im Mai 2027 ziehen wir um", "Mai 2026"),
+    ],
+)
+def test_a_date_of_which_only_a_part_is_relative_is_put_together(
+    said: str, right: str, wrong: str
+) -> None:
+    ground = Ground.of([(THURSDAY, said)])
+    assert not ground.lacks(right)
+    dates = r"\d{4}-\d\d-\d\d|[A-Z][a-z]+ \d{4}"
+    assert ground.lacks(re.sub(dates, wrong, right))
 
 
 def test_a_date_from_the_sentence_before_tells_of_whoever_it_names() -> None:

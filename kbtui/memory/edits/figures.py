@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -156,8 +156,27 @@ def days_meant(text: str, said: datetime | date) -> Meant:
         for by in sure
         if by.year
     }
-    given = {day_of(found) for meant in chain(*readings) for found in _days(meant, day)}
+    named = [*chain(*readings)]
+    given = {
+        found
+        for meant in named
+        for found in [*_joined(meant, sure)] or map(day_of, _days(meant, day))
+    }
     return Meant(frozenset(sure | births | given), bool(times))
+
+
+def _joined(named: Day, sure: Iterable[Day]) -> Iterator[Day]:
+    """Yield dates of two parts: *20 June* and next year, *the 5th* and next month."""
+    for by in sure:
+        month = named.month or by.month
+        is_part = named.year is None and by.day is None and (named.month or named.day)
+        if by.year is None or month is None or not is_part or (named.month and by.month):
+            continue
+        with suppress(ValueError):
+            if named.day is not None:
+                yield day_of(date(by.year, month, named.day))
+            else:
+                yield Day(by.year, month)
 
 
 def _days(meant: Day, said: date) -> Iterator[date]:

@@ -211,6 +211,9 @@ def _phrases(sentence: str, language: Language, first: Language | None) -> Itera
             at += 1
             continue
         if match.key == "clock":
+            later, beyond = _longest(sentence, language, words, at + 1)
+            if later is not None and later.key == "clock" and beyond > stop:
+                match, stop = later, beyond  # at [five to seven]
             half = half_of_day(sentence) if half == "" else half
             match = match._replace(half=half)
         taken.append(match)
@@ -227,7 +230,7 @@ def _longest(
     sentence: str, language: Language, words: Sequence[Token], at: int
 ) -> tuple[_Match | None, int]:
     """Return the longest phrase that begins at a word of a sentence, and where it ends."""
-    found = _walk(language.times, language, sentence, words, at)
+    found = _walk(language.times, language, sentence, words, at) if at < len(words) else ()
     best = max(found, key=_length, default=None)
     if best is None:
         return None, at
@@ -321,8 +324,8 @@ def _is_meant(match: _Match, text: str, words: Sequence[Token], at: int, stop: i
         return False
     if shown[0].isupper() and not is_named and not _opens_sentence(text, match.start):
         return False  # a name, such as USA Today; German nouns too
-    if match.key in ("age", "birthday"):
-        return _is_age(match, words[stop : stop + 1])
+    if match.key in ("age", "birthday") or (match.key == "clock" and match.step):
+        return _is_complete(match, words[at:stop], words[stop : stop + 1])
     if match.key == "named" and match.step is None:
         is_word = shown.isalpha() and (shown[0].isupper() or len(shown) >= _MIN_LETTERS)
         return is_word and not _has_date(match.language, words, at)
@@ -333,11 +336,16 @@ def _opens_sentence(text: str, at: int) -> bool:
     return _OPENS_SENTENCE.search(text[max(0, at - _LOOKBEHIND) : at]) is not None
 
 
-def _is_age(match: _Match, following: Sequence[Token]) -> bool:
-    """Return whether a number of years or months, or a number without anything, is an age."""
+def _is_complete(match: _Match, own: Sequence[Token], following: Sequence[Token]) -> bool:
+    """Return whether no noun follows a number that is meant as an age, or as a time of day.
+
+    One does in *I am 20 minutes late* and *it takes five to seven days*. An age may be so many
+    years or months.
+    """
     if unit := match.slot("UNIT"):
         return unit[0] in ("year", "month")
-    return not following or following[0].word in match.language.stop_words
+    is_clock = match.key == "clock" and own[0].word not in match.language.slots["NUMBER"]
+    return is_clock or not following or following[0].word in match.language.stop_words
 
 
 def _has_date(language: Language, words: Sequence[Token], at: int) -> bool:

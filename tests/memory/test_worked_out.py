@@ -9,6 +9,7 @@ import pytest
 
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.records.dates import bracket
+from kbtui.offline.times import clock_times
 
 THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
 
@@ -101,6 +102,25 @@ def test_a_date_counts_from_the_day_of_its_own_message() -> None:
     assert ground.lacks("The sweep comes on 2026-11-27")
     assert ground.lacks("The plumber comes on 2026-11-24")
     assert ground.said("The sweep comes tomorrow") == monday
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("Meet at five to seven tomorrow", {"6:55", "18:55"}),
+        ("We meet at a quarter to seven in the evening", {"18:45"}),
+        ("Heute Abend um halb acht", {"19:30"}),
+        ("Quedamos a las siete menos cuarto de la tarde", {"18:45"}),
+        ("Rendez-vous à cinq heures et quart du matin", {"5:15"}),
+        ("Ci vediamo domani sera alle otto e mezza", {"20:30"}),
+        ("It takes five to seven days", set()),
+    ],
+)
+def test_a_time_of_day_in_words_is_read_with_the_half_of_the_day(
+    text: str, times: set[str]
+) -> None:
+    found = clock_times(text)
+    assert {f"{each // 60}:{each % 60:02}" for clock in found for each in clock.minutes} == times
 
 
 @pytest.mark.parametrize(

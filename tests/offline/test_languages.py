@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,30 @@ def test_numbers_days_and_months_have_their_place(language: Language) -> None:
     assert list(map(len, ordered)) == [11, 7, 12]
     assert language.places["months"][language.lists["months"][4]] == 4
     assert "nothing" not in language.places["weekdays"]
+
+
+@pytest.mark.parametrize("language", languages(), ids=lambda each: each.code)
+def test_every_language_has_phrases_for_days_and_times_of_each_kind(language: Language) -> None:
+    kinds = set(_kinds(language.times))
+    assert kinds >= {"day", "week", "weekend", "month", "year", "past", "future", "vague"}
+    assert kinds >= {"last", "next", "this", "named", "lastmonth", "nextmonth", "none"}
+    assert kinds >= {"age", "birthday", "clock", "midnight"}
+    assert {"before", "after"} == set(_kinds(language.halves))
+    units = {value[0] for value in _leaves(language.slots["UNIT"])}
+    assert units == {"minute", "hour", "day", "week", "month", "year"}
+    assert set(_leaves(language.slots["NUMBER"])) >= {*range(1, 21), *range(30, 100, 10)}
+
+
+def _kinds(place: dict[str, Any]) -> Iterator[str]:
+    return (kind for kind, _ in _leaves(place))
+
+
+def _leaves(place: dict[str, Any]) -> Iterator[Any]:
+    for word, below in place.items():
+        if word:
+            yield from _leaves(below)
+        else:
+            yield below
 
 
 @pytest.mark.parametrize(

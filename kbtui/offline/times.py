@@ -113,19 +113,17 @@ class ClockTime(NamedTuple):
     """Whether it is a full hour, which stands there as a number."""
 
 
-def times_in(
-    text: str, said: datetime | date, spoken: Sequence[Language] = ()
-) -> tuple[FoundTime, ...]:
+def times_in(text: str, said: datetime | date) -> tuple[FoundTime, ...]:
     """Return the phrases of a text that mean a day or a time relative to when it was `said`.
 
-    `spoken` are the languages to read it in; without any each sentence is read in its own.
+    Each sentence is read in its own language; if it has none of that, in the others.
     """
     when = said if isinstance(said, datetime) else datetime(said.year, said.month, said.day)  # noqa: DTZ001
     read = _found if len(text) < CACHE_LIMIT else _found.__wrapped__
     is_timed = isinstance(said, datetime)
     return tuple(
         found
-        for match in read(text, tuple([each.code for each in spoken]))
+        for match in read(text)
         if (found := _meant(match, when, is_timed=is_timed)) is not None
     )
 
@@ -142,7 +140,7 @@ def clock_times(text: str) -> tuple[ClockTime, ...]:
     read = _found if len(text) < CACHE_LIMIT else _found.__wrapped__
     return tuple(
         ClockTime(each.start, each.end, minutes, each.slot("HOUR") or 0, each.step == 0)
-        for each in read(text, ())
+        for each in read(text)
         if (minutes := _minutes(each))
     )
 
@@ -170,7 +168,7 @@ class _Match(NamedTuple):
 
 
 @lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
-def _found(text: str, codes: tuple[str, ...]) -> tuple[_Match, ...]:
+def _found(text: str) -> tuple[_Match, ...]:
     matches: list[_Match] = []
     whole = language_of(text)
     for start, end in sentence_spans(text):
@@ -178,13 +176,9 @@ def _found(text: str, codes: tuple[str, ...]) -> tuple[_Match, ...]:
         own = language_of(sentence)
         is_told = any(token.word in own.known for token in tokens(sentence))
         first = own if is_told else whole
-        chosen = [each for each in languages() if each.code in codes] or [
-            first,
-            *(each for each in languages() if each is not first),
-        ]
-        for language in chosen:
-            is_foreign = language is not first and not codes
-            found = [*_phrases(sentence, language, first if is_foreign else None)]
+        for language in (first, *(each for each in languages() if each is not first)):
+            known = first.known if language is not first else frozenset()
+            found = [*_phrases(sentence, language, known)]
             if found:
                 matches += (
                     each._replace(start=start + each.start, end=start + each.end) for each in found
@@ -193,13 +187,12 @@ def _found(text: str, codes: tuple[str, ...]) -> tuple[_Match, ...]:
     return tuple(matches)
 
 
-def _phrases(sentence: str, language: Language, first: Language | None) -> Iterator[_Match]:
+def _phrases(sentence: str, language: Language, known: frozenset[str]) -> Iterator[_Match]:
     """Yield the phrases of a sentence in a language, the longest at each place.
 
-    Words that are also known in the language `first` of the sentence aren't meant.
+    Words that are `known` in the language of the sentence aren't meant.
     """
     words = tokens(sentence)
-    known = first.known if first is not None else frozenset()
     taken: list[_Match] = []
     half: str | None = ""
     at = 0

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 
 import pytest
 
-from kbtui.memory.records.dates import bracket, with_dates, without_dates, without_stamp
+from kbtui.memory.records.dates import with_dates, without_dates, without_stamp
 
 FRIDAY = date(2026, 3, 6)
 THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
+
+
+def _bracket(said: str, day: date) -> str:
+    """What is added to a text, and nothing else is."""
+    found = re.fullmatch(r"(.*) \((.*)\)(.*)", with_dates(said, day))
+    assert found is not None
+    assert f"{found[1]}{found[3]}" == said
+    return found[2]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +40,7 @@ THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
     ],
 )
 def test_a_word_for_a_day_month_or_year_tells_which(said: str, shown: str) -> None:
-    assert bracket(said, THURSDAY) == shown
+    assert _bracket(said, THURSDAY) == shown
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,7 @@ def test_a_word_for_a_day_month_or_year_tells_which(said: str, shown: str) -> No
     ],
 )
 def test_an_ambiguous_word_gets_the_day_it_was_said_and_no_date(said: str) -> None:
-    assert bracket(said, THURSDAY) == "said 2026-11-26"
+    assert _bracket(said, THURSDAY) == "said 2026-11-26"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +82,7 @@ def test_an_ambiguous_word_gets_the_day_it_was_said_and_no_date(said: str) -> No
 def test_a_weekday_or_month_counts_from_the_day_it_was_said(
     said: str, day: date, shown: str
 ) -> None:
-    assert bracket(said, day) == shown
+    assert _bracket(said, day) == shown
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ was said: ``next Friday (said 2026-11-26)``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cache
 
 from kbtui.knowledge.format.document import read_body
-from kbtui.offline.language import Language, languages
+from kbtui.offline.language import languages
 from kbtui.offline.times import FoundTime, times_in
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
@@ -83,31 +83,16 @@ def ages(line: str) -> bool:
     return not _SAID_ON.search(line) and any(_said_times(line, date.today()))  # noqa: DTZ011 - any day
 
 
-def bracket(sentence: str, said: datetime | date, spoken: Sequence[Language] = ()) -> str | None:
-    """Return what stands in brackets behind a sentence, or None if it has no word that needs it.
-
-    That is the day, month or year that its words mean, ``2026-12-04``, ``January 2027``, ``2024``;
-    or the day on which it was said, ``said 2026-11-26``, if they may mean several. `spoken` are the
-    languages to read it in; without any, it is read in its own.
-    """
-    shown = (_shown(each, said) for each in _dated_times(sentence, said, spoken))
-    return "; ".join(dict.fromkeys(shown)) or None
-
-
-def _dated_times(
-    text: str, said: datetime | date, spoken: Sequence[Language] = ()
-) -> Iterator[FoundTime]:
+def _dated_times(text: str, said: datetime | date) -> Iterator[FoundTime]:
     """Yield the phrases that get a date, or the day on which they were said."""
-    found = [each for each in _said_times(text, said, spoken) if not each.is_weekday]
+    found = [each for each in _said_times(text, said) if not each.is_weekday]
     is_told = any(each.date for each in found)
     return (each for each in found if not (is_told and each.kind == "birthday"))
 
 
-def _said_times(
-    text: str, said: datetime | date, spoken: Sequence[Language] = ()
-) -> Iterator[FoundTime]:
+def _said_times(text: str, said: datetime | date) -> Iterator[FoundTime]:
     """Yield the phrases of a text that are neither quoted nor code."""
-    if found := times_in(text, said, spoken):
+    if found := times_in(text, said):
         skipped = [*read_body(text).code, *(each.span() for each in _NOT_SAID.finditer(text))]
         for each in found:
             if not any(start < each.end and each.start < end for start, end in skipped):

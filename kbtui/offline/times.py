@@ -63,9 +63,9 @@ class Period(NamedTuple):
     def text(self, language: Language) -> str:
         """Return it for people: ``2026-12-04``, ``January 2027``, ``2024``."""
         if self.unit == "year":
-            return str(self.first.year)
+            return f"{self.first.year:04}"
         if self.unit == "month":
-            return f"{language.month_names[self.first.month - 1]} {self.first.year}"
+            return f"{language.month_names[self.first.month - 1]} {self.first.year:04}"
         return f"{self.first.isoformat()} {self.time}".rstrip()
 
 

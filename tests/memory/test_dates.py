@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
+from time import process_time
 
 import pytest
 
 from kbtui.memory.records.dates import with_dates, without_dates, without_stamp
+from kbtui.offline.times import times_in
 
 FRIDAY = date(2026, 3, 6)
 THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
@@ -144,3 +146,32 @@ def test_a_stamp_before_a_history_entry_is_not_said_twice() -> None:
     assert without_stamp("2026-03-06: User shared.") == "User shared."
     assert without_stamp("User shared.") == "User shared."
     assert without_stamp("Met on 2026-03-06.") == "Met on 2026-03-06."
+
+
+def test_each_sentence_is_read_in_its_own_language() -> None:
+    said = "Der Klempner kommt morgen. El fontanero viene pasado mañana. The sweep comes in 3 days."
+    assert with_dates(said, FRIDAY) == (
+        "Der Klempner kommt morgen (2026-03-07). El fontanero viene pasado mañana (2026-03-08). "
+        "The sweep comes in 3 days (2026-03-09)."
+    )
+
+
+@pytest.mark.parametrize("day", [date.min, date.max])
+@pytest.mark.parametrize(
+    "said", ["tomorrow and yesterday", "last Friday", "next week", "in a year", "a month ago"]
+)
+def test_a_date_beyond_the_calendar_is_none(day: date, said: str) -> None:
+    assert without_dates(with_dates(said, day)) == said
+
+
+@pytest.mark.parametrize(
+    "said", ["in a ", "next Friday ", "at five to ", "three weeks ago ", "Fri "]
+)
+def test_a_long_text_is_read_in_time_that_grows_with_its_length(said: str) -> None:
+    def seconds(count: int) -> float:
+        text, begun = said * count, process_time()
+        times_in(text, FRIDAY)
+        return process_time() - begun
+
+    seconds(10)
+    assert seconds(2_000) < 20 * seconds(250) + 0.1

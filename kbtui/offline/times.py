@@ -205,8 +205,9 @@ def _phrases(sentence: str, language: Language, known: frozenset[str]) -> Iterat
             continue
         if match.key == "clock":
             later, beyond = _longest(sentence, language, words, at + 1)
-            if later is not None and later.key == "clock" and beyond > stop:
-                match, stop = later, beyond  # at [five to seven]
+            if later is not None and beyond > stop:
+                match, stop = later, beyond  # at [five to seven], about [ten years ago]
+        if match.key == "clock":
             half = half_of_day(sentence) if half == "" else half
             match = match._replace(half=half)
         taken.append(match)

@@ -32,6 +32,8 @@ def _bracket(said: str, day: date) -> str:
         ("I quit smoking three months ago.", "August 2026"),
         ("We moved in last year", "2025"),
         ("I moved to Ulm two years ago", "2024"),
+        ("We met about ten years ago", "2016"),
+        ("The fair opens a fortnight today", "2026-12-10"),
         ("called 20 minutes ago", "2026-11-26 14:10"),
         ("Der Kachelofen wird in drei Wochen geliefert.", "2026-12-17"),
         ("Der Vertrag endet in zwei Monaten.", "Januar 2027"),
@@ -57,6 +59,11 @@ def test_a_word_for_a_day_month_or_year_tells_which(said: str, shown: str) -> No
         "My daughter is six years old.",
         "Mi hija tiene seis años.",
         "We went to Crete last summer.",
+        "Our anniversary is three weeks from Saturday.",
+        "The party was two Saturdays ago.",
+        "Heute in acht Tagen ist Markt.",  # a week, or eight days
+        "Vorletzten Freitag war das Konzert.",
+        "On se voit dans quinze jours.",
     ],
 )
 def test_an_ambiguous_word_gets_the_day_it_was_said_and_no_date(said: str) -> None:

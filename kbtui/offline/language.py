@@ -24,7 +24,7 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``articles``: in languages that capitalize nouns, words that precede nouns but not names.
 
 A ``~`` in a phrase stands for each of the language's ``endings``. The phrases of ``[times]`` are
-those of `kbtui.offline.times`.
+those of `kbtui.offline.times`, the lists of ``[frames]`` those of `kbtui.offline.frames`.
 
 Splitting and stemming the lists takes longer than a short command, so what comes of it is kept in
 the cache between processes, until a file in ``languages/`` is changed.
@@ -135,6 +135,8 @@ class Language:
     """Those that tell morning from evening."""
     slots: dict[str, Any]
     """The numbers and units in these phrases, word by word."""
+    frames: dict[str, list[str]]
+    """The phrases that frame a statement, as written in the file; see `kbtui.offline.frames`."""
 
     @property
     def nouns_have_capitals(self) -> bool:
@@ -161,6 +163,7 @@ def _language(
     lists: dict[str, list[str]],
     small: list[str],
     places: dict[str, dict[str, int]],
+    frames: dict[str, list[str]],
     **times: Any,
 ) -> Language:
     words = {name: _words(phrases) for name, phrases in lists.items()}
@@ -168,7 +171,7 @@ def _language(
     words["calendar"] |= words["weekdays"] | words["months"]
     stop_words = (words["small"] | words["question"]) - words["calendar"]
     known = frozenset().union(*[words[name] for name in words if name not in _NOT_IN_KNOWN])
-    return Language(code, lists, words, known, stop_words, places, **times)
+    return Language(code, lists, words, known, stop_words, places, frames=frames, **times)
 
 
 def _words(phrases: Iterable[str]) -> frozenset[str]:
@@ -199,7 +202,7 @@ def _read(code: str, text: str) -> dict[str, Any]:
     """Return the arguments of `_language` for a file."""
     from whoosh.lang.stopwords import stoplists
 
-    typed = _lists(text)
+    typed = {"articles": (), **_lists(text)}
     lists = {name: [_folded_phrase(each) for each in phrases] for name, phrases in typed.items()}
     small = [_folded_phrase(word) for word in sorted(stoplists.get(code, ()))]
     calendar = _words([*lists["calendar"], *lists["weekdays"], *lists["months"]])
@@ -208,8 +211,10 @@ def _read(code: str, text: str) -> dict[str, Any]:
     places["numbers"] = _places(typed["numbers"])
     times = _times(_lists(text, "times"), typed["numbers"])
     months = list(typed["months"])
+    frames = {name: list(phrases) for name, phrases in _lists(text, "frames").items()}
     return {"code": code, "lists": lists, "small": small, "places": places} | {
         "month_names": months,
+        "frames": frames,
         **times,
     }
 
@@ -265,7 +270,7 @@ def _lists(text: str, section: str = "lists") -> dict[str, tuple[str, ...]]:
         name: tuple(
             each.replace("~", end) for each in phrases for end in (endings if "~" in each else [""])
         )
-        for name, phrases in {"articles": [], **typed}.items()
+        for name, phrases in typed.items()
     }
 
 

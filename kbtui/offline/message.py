@@ -104,8 +104,13 @@ def asks(text: str) -> bool:
 def is_pasted(text: str) -> bool:
     """Return whether a message looks pasted rather than typed."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(text) > _MAX_CHARACTERS or len(lines) > _MAX_LINES or _has_code(text):
-        return True
+    is_long = len(text) > _MAX_CHARACTERS or len(lines) > _MAX_LINES
+    return is_long or _has_code(text) or is_machine_made(text)
+
+
+def is_machine_made(text: str) -> bool:
+    """Return whether a message consists of mail headers, logs, tables or programs."""
+    lines = [line for line in text.splitlines() if line.strip()]
     machine = sum(_MACHINE_LINE.match(line) is not None for line in lines)
     return machine >= _MIN_MACHINE_LINES and machine >= _MACHINE_SHARE * len(lines)
 

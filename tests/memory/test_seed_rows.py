@@ -104,11 +104,14 @@ def test_forced_save_memory_is_one_call_with_three_outputs(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     made = entry("preference", "Favorite color", "The favorite color is blue.")
-    server.enqueue(Reply(tool_calls=[call_save("They spoke of blue.", ["Likes blue"], [], [made])]))
+    server.enqueue(
+        Reply(tool_calls=[call_save("They spoke of blue.", ["Knows Python"], [], [made])])
+    )
     with opened(tmp_path / "notes", **scripted(server)) as kb:
         condensed(kb, talk(kb))
         assert "They spoke of blue." in read(kb, "memory/HISTORY.md")
-        assert "- Likes blue" in read(kb, MEMORY)
+        known = "- What programming languages do I know? Python, JavaScript, and Go.\n"
+        assert known in read(kb, MEMORY)
         assert "blue" in kb.library.find("Favorite color").body
         assert len(server.prompts) == 1
         assert server.prompts[0].body["tool_choice"]["function"]["name"] == "save_memory"
@@ -190,7 +193,7 @@ def test_what_is_condensed_is_noted_once_in_the_file_of_the_day(
         text = read(kb, f"memory/{day}.md")
         assert text.count(f"(session: {session.id})") == 1
         assert "## Flush at " in text
-        assert "- Spoke of blue." in text
+        assert "- What's my favorite color? It's blue.\n" in text
         condensed(kb, session)
         assert read(kb, f"memory/{day}.md") == text
 

@@ -41,6 +41,9 @@ USER = "user"
 LASTING = 3
 """The importance of lasting facts, on a scale from 1."""
 
+NOTED = 0
+"""The importance of what is only noted on its day, whatever recurs or was asked for."""
+
 
 def _property(kind: str, text: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "description": text, **more}
@@ -144,13 +147,15 @@ _ACCEPTED: Mapping[str, Any] = {
 class Answer:
     """A complete, accepted answer.
 
-    Corrections are `facts` with `replaces`; `title` is empty if the model gave none.
+    Corrections are `facts` with `replaces`; `title` is empty if the model gave none. `refused` are
+    lines that nobody had said, in place of which there are now sentences.
     """
 
     summary: str
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     title: str = ""
+    refused: tuple[str, ...] = ()
 
 
 def read_answer(arguments: str) -> Answer:

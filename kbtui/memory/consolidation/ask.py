@@ -26,9 +26,9 @@ from kbtui.errors import (
 )
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.completing import (
-    in_whole_sentences,
+    in_users_words,
     is_small,
-    unmentioned,
+    omissions,
     user_sentences,
 )
 from kbtui.memory.consolidation.page import Page
@@ -129,10 +129,17 @@ class Condenser:
         free = self._window - answer - known - self._model.count_tokens(self._instructions())
         return max(_SHORTEST_PAGE, min(_LONGEST_PAGE, free))
 
-    async def extract(self, page: Page, memory: str, written: Sequence[FileStatements]) -> Answer:
+    async def extract(
+        self,
+        page: Page,
+        memory: str,
+        written: Sequence[FileStatements],
+        names: Sequence[str] = (),
+    ) -> Answer:
         """Condense a page; a single message too long for a prompt is split into parts.
 
-        `memory` is the text of MEMORY.md, `written` what the agent wrote to files during the page.
+        `memory` is the text of MEMORY.md, `written` what the agent wrote to files during the page,
+        `names` are the user's.
 
         Raises:
             ModelError: There was no usable answer for at least one part.
@@ -160,16 +167,18 @@ class Condenser:
         said = Ground.of((None, each.content) for each in page.spoken)
         if said.lacks_name(answer.title, Ground()):
             answer = replace(answer, title="")  # it names a file
-        return await self._complete(answer, page) if brief else answer
+        return await self._as_said(answer, page, names, complete=brief)
 
-    async def _complete(self, answer: Answer, page: Page) -> Answer:
-        """Return an answer in whole sentences, completed with what it left out.
+    async def _as_said(
+        self, answer: Answer, page: Page, names: Sequence[str], *, complete: bool
+    ) -> Answer:
+        """Return an answer in the user's sentences; `complete` adds what it left out.
 
         The model is asked about that once more; what it leaves out again becomes notes, verbatim.
         """
         sentences = user_sentences(page.spoken)
-        if omitted := unmentioned(answer, sentences):
-            text = page.numbered(brief=True, only={number for number, _ in omitted})
+        if complete and (omitted := omissions(answer, sentences)):
+            text = page.numbered(brief=True, only={each.message or 0 for each in omitted})
             prompt = consolidation_prompt(text, memory="", catalogue="", written=())
             try:
                 more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
@@ -178,9 +187,11 @@ class Condenser:
                 raise
             except ModelError as error:
                 log.info("what was passed over isn't asked about again: %s", error)
-        answer = in_whole_sentences(answer, sentences, ground_of(page.spoken))
-        again = (text for _, text in unmentioned(answer, sentences))
-        return replace(answer, notes=(*answer.notes, *again))
+        answer = in_users_words(
+            answer, sentences, ground_of(page.spoken), names, is_strict=complete
+        )
+        again = omissions(answer, sentences) if complete else ()
+        return replace(answer, facts=(*answer.facts, *again))
 
     def _written(self, written: Sequence[FileStatements]) -> Iterator[str]:
         for each in written:

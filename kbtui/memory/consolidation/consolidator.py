@@ -169,9 +169,10 @@ class Consolidator:
             return
         live = await asyncio.to_thread(self.writer.live_edits, page)
         memory = await asyncio.to_thread(self.writer.memory_text)
+        names = await asyncio.to_thread(self.writer.user_names)
         window = model.context_window
         try:
-            answer = await self._condenser(model).extract(page, memory, live.files)
+            answer = await self._condenser(model).extract(page, memory, live.files, names)
         except TRANSIENT as error:  # unrelated to the page, unless it took too long
             slow = isinstance(error, ModelSlowError)
             parts = _retry_pages(run, page, model, error, window) if slow else ()

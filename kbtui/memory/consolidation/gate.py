@@ -13,13 +13,13 @@ from itertools import islice
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import Fact, plain_fact
-from kbtui.memory.consolidation.answer import LASTING
+from kbtui.memory.consolidation.answer import LASTING, NOTED
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import is_statement
+from kbtui.offline.borrowed import sentences_with_owner
 from kbtui.offline.language import begins, of_all, significant_terms
-from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -63,6 +63,8 @@ class Gate:
 
     def lasts(self, fact: Fact) -> bool:
         """Return whether a fact is more than a note of the day."""
+        if fact.importance == NOTED:
+            return False
         if fact.importance >= LASTING or self._is_asked(fact):
             return True
         subject = set(significant_terms(fact.subject))
@@ -103,4 +105,8 @@ def _notes_of_others(workspace: Workspace, path: str, session: str) -> Iterator[
 
 
 def _asks(message: SessionMessage) -> bool:
-    return any(begins(each, of_all("remember")) is not None for each in sentences(message.content))
+    return any(
+        begins(each, of_all("remember")) is not None
+        for each, is_borrowed in sentences_with_owner(message.content)
+        if not is_borrowed
+    )

@@ -28,18 +28,21 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
 RAW = "[RAW]"
+DayNote = tuple[date, str]
+"""A line for the note of a day."""
 MAX_SLUG = 40
 _EXCERPT_WIDTH = 200
+_MAX_NOTES = 50  # of one slice and day
 _SPOKEN = frozenset({"user", "assistant"})
 _NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
 
 
 def stage_day_notes(
-    change: Change, page: Page, notes: Iterable[tuple[date, str]], buried: Callable[[str], bool]
+    change: Change, page: Page, notes: Iterable[DayNote], buried: Callable[[str], bool]
 ) -> None:
     """Add the notes of a slice, each with the day on which it was said, to those of these days.
 
-    Notes that the file already has, in any wording, and `buried` ones are left out.
+    Notes that a day's file already has, in any wording, and `buried` ones are left out.
     """
     for day, said in _by_day(notes):
         before = files.text_of(change.read(_path_of(day)))

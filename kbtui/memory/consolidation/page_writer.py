@@ -19,18 +19,19 @@ from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
-from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
+from kbtui.memory.consolidation.notes import RAW, DayNote, stage_day_notes, stage_raw_notes
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.entry_updates import find_statement, is_said
 from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.keeping import FactKeeper, FactOutcome
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.working_copy import Author, WorkingCopy
+from kbtui.memory.edits.subjects import names_of_user
+from kbtui.memory.edits.working_copy import USER, Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import with_dates
+from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.ranges import holds
 from kbtui.offline.language import significant_terms
 from kbtui.settings import OFFLINE, FlushSettings
@@ -72,8 +73,15 @@ class MemoryWriter:
 
     def memory_text(self) -> str:
         """Return the text of MEMORY.md, or "" if there is none."""
+        return self._text(MEMORY)
+
+    def user_names(self) -> tuple[str, ...]:
+        """Return the user's names according to USER.md and MEMORY.md."""
+        return names_of_user(map(self._text, (USER, MEMORY)))
+
+    def _text(self, path: str) -> str:
         try:
-            return files.read_text(self.workspace, MEMORY)
+            return files.read_text(self.workspace, path)
         except NotFoundError:
             return ""
 
@@ -88,10 +96,13 @@ class MemoryWriter:
 
         def work(change: Change) -> SavedPage:
             copy, outcomes = self._keep(page, answer, live)
+            for line in answer.refused:
+                copy.record_ungrounded(line)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
             kept = (each.fact.text for each in outcomes if each.kind != "refused")
-            noted = _current([*answer.notes, *_day_notes(outcomes)], answer.facts)
-            notes = list(_grounded(_without_fragments(noted, kept), page, copy))
+            lines = [(page.day, each) for each in answer.notes] + [*_day_notes(outcomes, page)]
+            notes = _current(lines, answer.facts)
+            notes = list(_grounded(_without_fragments(notes, kept), copy))
             content = copy.dated(answer.summary, page.day, is_dated=True)
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
@@ -223,52 +234,49 @@ def _with_source(page: Page, fact: Fact) -> Fact:
     return replace(fact, message=nearest(f"{fact.subject} {fact.text}", said, fact.message))
 
 
-def _day_notes(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
-    """Yield the facts that are only notes of the day."""
+def _day_notes(outcomes: Iterable[FactOutcome], page: Page) -> Iterator[DayNote]:
+    """Yield the facts that are only notes of the day, each with the day it was said on."""
+    days = {each.id: local(each.time).date() for each in page.messages}
     for outcome in outcomes:
         if outcome.kind == "noted":
+            day = days.get(outcome.fact.message or 0, page.day)
             for line in statements(outcome.fact.text):
                 subject = outcome.fact.subject
                 is_named = set(significant_terms(subject)) <= set(significant_terms(line))
-                yield line if is_named else f"{subject}: {line}"
+                yield day, line if is_named else f"{subject}: {line}"
 
 
-def _current(notes: Iterable[str], facts: Iterable[Fact]) -> list[str]:
+def _current(notes: Iterable[DayNote], facts: Iterable[Fact]) -> list[DayNote]:
     """Remove the notes that were corrected in the same conversation."""
     found = list(notes)
     for fact in (each for each in facts if each.replaces):
         found = [
-            each
-            for each in found
+            (day, each)
+            for day, each in found
             if is_said(fact.text, [each]) or find_statement(fact.replaces, [each]) is None
         ]
     return found
 
 
-def _without_fragments(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:
+def _without_fragments(notes: Iterable[DayNote], facts: Iterable[str]) -> Iterator[DayNote]:
     """Yield the notes that aren't just a part of another note or of a fact.
 
     Small models note what was mentioned, name by name.
     """
     found = list(notes)
-    lines = [normalise(each) for each in (*found, *facts)]
-    for note in found:
+    lines = [normalise(each) for each in (*(line for _, line in found), *facts)]
+    for day, note in found:
         words = normalise(note)
         if not any(f" {words} " in f" {line} " and line != words for line in lines):
-            yield note
+            yield day, note
 
 
-def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[tuple[date, str]]:
-    """Yield the notes that somebody said and that weren't forgotten, each with the day of that.
-
-    Ungrounded ones are recorded.
-    """
-    for note in notes:
+def _grounded(notes: Iterable[DayNote], copy: WorkingCopy) -> Iterator[DayNote]:
+    """Yield the notes that somebody said and that weren't forgotten; record ungrounded ones."""
+    for day, note in notes:
         if copy.is_forbidden(note):
             continue
-        when = copy.said(note) or page.day
-        day = when.date() if isinstance(when, datetime) else when
-        line = with_dates(note, when, is_dated=True)
+        line = with_dates(note, day, is_dated=True)
         if copy.lacks(line):
             copy.record_ungrounded(note)
         else:

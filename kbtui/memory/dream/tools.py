@@ -24,7 +24,7 @@ from kbtui.memory.edits.entry_updates import (
     is_said,
     with_value,
 )
-from kbtui.memory.edits.sentences import UserSentences
+from kbtui.memory.edits.said import UserSentences
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
@@ -337,8 +337,8 @@ class EditApplier:
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
         if is_said(line, [each for text in shown for each in current_statements(text)]):
             return [line]
-        whole = self._spoken.whole(line) if self._spoken is not None else [(line, None)]
-        return [self._dated(text) for text, _ in whole]
+        kept = self._spoken.kept_for(line) if self._spoken is not None else []
+        return [each.text for each in kept] or [self._dated(line)]
 
     def _dated(self, line: str) -> str:
         return self._copy.dated(line, self._day)

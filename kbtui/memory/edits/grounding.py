@@ -15,9 +15,11 @@ from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Day, Figure, FoundDate, day_of, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, swapped_number
+from kbtui.memory.edits.sentences import Sentence, shared_stems, swapped_number
+from kbtui.memory.edits.turned import missing_frames, names_in, swaps_sides
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
+from kbtui.offline.borrowed import sentences_with_owner
 from kbtui.offline.language import (
     begins,
     language_of,
@@ -26,11 +28,11 @@ from kbtui.offline.language import (
     stems_of,
     tokens,
 )
-from kbtui.offline.lines import sentences as sentences_of
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
 _SHARE = 0.6
+_HALF = 0.5
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _MAX_AGREEMENT = 6  # in words
@@ -95,7 +97,8 @@ class Ground:
             if not text:  # of a tool call, or of a speaker who doesn't count
                 continue
             own = [
-                Sentence.of(each, text, may_ask=may_ask, said=when) for each in sentences_of(text)
+                Sentence.of(each, text, may_ask=may_ask, said=when, is_borrowed=is_borrowed)
+                for each, is_borrowed in sentences_with_owner(text)
             ]
             sentences += own
             days.update(day for each in own for day in each.meant.days)
@@ -138,11 +141,12 @@ class Ground:
             self.sentences + other.sentences,
         )
 
-    def lacks(self, line: str, known: Ground | None = None) -> str:
+    def lacks(self, line: str, known: Ground | None = None, *, of_user: bool = False) -> str:
         """Return the part of a line that isn't grounded, or "" if all of it is.
 
         What is `known` besides, such as the subject of the line or what it replaces, may appear in
-        it, but is no sign that the rest was said.
+        it, but is no sign that the rest was said. `of_user`: it stands where everything is about
+        the user.
         """
         known = known or Ground()
         line = self._without_said_day(line)
@@ -153,6 +157,7 @@ class Ground:
             or self._ungrounded_name(line, figures, known)
             or self._ungrounded_words(line, dates, known, is_about=bool(figures or dates))
             or self._misquoted(line, known)
+            or self._turned(Sentence.of(line), known, of_user=of_user)
         )
 
     def said(self, line: str, about: datetime | None = None) -> datetime | date | None:
@@ -162,6 +167,16 @@ class Ground:
         """
         near = [each.said for each in self._nearest(Sentence.of(line)) if each.said is not None]
         return about if about in near else near[-1] if near else about
+
+    def distorts(self, line: str) -> str:
+        """Return the part of a line that says something else than what was said, or "".
+
+        A number that nobody said, another frame, another order; its other words are free.
+        """
+        claim, known = Sentence.of(line), Ground()
+        figures, dates = figures_and_dates(line)
+        figure = self._ungrounded_figure(figures, dates, known)
+        return figure or self._turned(claim, known, of_user=False)
 
     def lacks_name(self, name: str, known: Ground) -> str:
         """Return the words of a name or a heading that aren't grounded, or "".
@@ -278,6 +293,31 @@ class Ground:
         if all(asking) and not self._answers(claim, is_part=is_part):
             return " ".join(sorted(claim.stems & near[0].stems))
         return "" if any(asking) else self._displacing_name(claim, near, known)
+
+    def _turned(self, line: Sentence, known: Ground, *, of_user: bool) -> str:
+        """Return a line, or its part, if it turns the closest sentences round; see `turned`."""
+        whole, *parts = line.parts()
+        for claim in (whole, *parts):
+            near = [each for each in self._resembling(claim) if not each.asks]
+            if near and all(
+                self._turns(each, claim, whole, known, of_user=of_user) for each in near
+            ):
+                return claim.text
+        return ""
+
+    def _turns(
+        self, said: Sentence, claim: Sentence, whole: Sentence, known: Ground, *, of_user: bool
+    ) -> bool:
+        names = names_in(said.text, claim.text)
+        missing = missing_frames(said, claim, names, known.terms, of_user=of_user)
+        return bool(missing - whole.frames) or swaps_sides(said, claim, names)
+
+    def _resembling(self, claim: Sentence) -> list[Sentence]:
+        """Return the sentences that a line is most likely from, with half of its stems in them."""
+        stems = claim.stems - stems_of("self")
+        shared = [(len(shared_stems(stems, each.stems)), each) for each in self.sentences]
+        best = max((count for count, _ in shared), default=0)
+        return [each for count, each in shared if best and count == best >= _HALF * len(stems)]
 
     def _nearest(self, claim: Sentence) -> list[Sentence]:
         """Return the sentences that share the most stems with one, if any do."""

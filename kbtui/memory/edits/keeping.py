@@ -159,7 +159,7 @@ class FactKeeper:
         about = f"{about} {next((old for _, old in self._outdated(fact)), '')}"
 
         def is_said(claim: Claim) -> bool:
-            lacking = self.copy.lacks_claim(claim, about)
+            lacking = self.copy.lacks_claim(claim, about, of_user=fact.place == "memory")
             if lacking:
                 self.copy.record_ungrounded(claim.text)
             return not lacking
@@ -167,7 +167,7 @@ class FactKeeper:
         text = "\n".join(lines_where(fact.text, is_said))
         if fact.text.strip() and not statements(text):
             raise UsageError("Nobody has said that.")
-        is_known = path is not None or is_said(Claim(fact.subject, "title"))
+        is_known = path is not None or not self.copy.lacks_claim(Claim(fact.subject, "title"))
         return replace(
             fact,
             text=text,

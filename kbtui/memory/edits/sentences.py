@@ -1,17 +1,17 @@
-"""Sentences: the statements of a text one by one, and matching lines with them."""
+"""Sentences: what a text says one by one, what it denies, and how it is framed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import combinations, groupby
 
 from kbtui.memory.edits.figures import Figure, Meant, days_meant, figures_and_dates
-from kbtui.memory.records.dates import with_dates
+from kbtui.offline.frames import QUOTED, frames_of
 from kbtui.offline.language import (
     CACHE_LIMIT,
     begins,
@@ -21,20 +21,18 @@ from kbtui.offline.language import (
     significant_terms,
     stems_of,
     tokens,
-    unmatched,
 )
-from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
-from kbtui.text import clean_line
 
 _PART = re.compile(r"[,;]\s")
 _APOSTROPHE = re.compile(r"['\u2019]")
 _MAX_LENGTH = 200  # characters of a sentence that replaces a line
 _HALF = 0.5
-_MIN_SHARE = 0.4  # share of a line's stems; a sentence may be in another language
 _MIN_STEMS = 2  # content words that another sentence adds to a line
 _PAIR = 2
 _UNTIMED = Meant()
+_MIN_BEGINNING = 5  # letters that forms of a word have in common
+_MAX_ENDING = 3  # letters by which they differ in length
 _SELF = ""  # the speaker, by whatever name
 
 
@@ -49,6 +47,7 @@ class Sentence:
         asks: Whether it is a question, or a request to the model, and states nothing.
         said: When it was said, in the user's time zone, if that is known.
         meant: The days that it may mean.
+        is_borrowed: Whether it is somebody else's, such as a line of a letter.
     """
 
     text: str
@@ -59,6 +58,7 @@ class Sentence:
     within: str = field(default="", repr=False)
     said: datetime | date | None = None
     meant: Meant = _UNTIMED
+    is_borrowed: bool = False
 
     @classmethod
     def of(
@@ -68,6 +68,7 @@ class Sentence:
         *,
         may_ask: bool = False,
         said: datetime | date | None = None,
+        is_borrowed: bool = False,
     ) -> Sentence:
         """Parse a sentence; without `may_ask`, it always counts as a statement.
 
@@ -77,7 +78,13 @@ class Sentence:
         asks = may_ask and is_wish and not holds(text, of_all("remember"))
         read = _stems_and_denials if len(text) < CACHE_LIMIT else _stems_and_denials.__wrapped__
         meant = days_meant(text, said) if said is not None else _UNTIMED
-        return cls(text, *read(text), asks, within or text, said, meant)
+        return cls(text, *read(text), asks, within or text, said, meant, is_borrowed)
+
+    @cached_property
+    def frames(self) -> frozenset[str]:
+        """The kinds of its frames; see `kbtui.offline.frames`."""
+        found = frames_of(self.text)
+        return found | {QUOTED} if self.is_borrowed else found
 
     def contradictions(self, other: Sentence) -> frozenset[str]:
         """Return the shared stems that exactly one of both sentences denies."""
@@ -96,7 +103,10 @@ class Sentence:
 
     def parts(self) -> list[Sentence]:
         """Return the sentence itself, and its clauses between commas that say something alone."""
-        found = [Sentence.of(each, self.within) for each in _PART.split(self.text)]
+        found = [
+            Sentence.of(each, self.within, is_borrowed=self.is_borrowed)
+            for each in _PART.split(self.text)
+        ]
         return [self, *(each for each in found if found[1:] and len(each.stems) >= _MIN_STEMS)]
 
     def displaced_by(self, name: frozenset[str], other: Sentence) -> list[str]:
@@ -125,6 +135,19 @@ class Sentence:
             _SELF if speaker & {*head} else (*analyser.terms_of(word), word)[0]
             for head, word in stems
         ]
+
+
+def shared_stems(stems: Iterable[str], others: Collection[str]) -> set[str]:
+    """Return the stems that are among others, or a form of one: *schwimmt* of *schwimme*."""
+    return {each for each in stems if each in others or any(map(partial(_is_form, each), others))}
+
+
+def _is_form(stem: str, other: str) -> bool:
+    """Return whether two words share all but their last letters; only English is stemmed."""
+    shortest = min(len(stem), len(other))
+    begin = max(_MIN_BEGINNING, shortest - _PAIR)
+    is_near = abs(len(stem) - len(other)) <= _MAX_ENDING
+    return is_near and shortest >= begin and stem[:begin] == other[:begin]
 
 
 @lru_cache(maxsize=1_024)  # each turn asks for all sentences of its conversation
@@ -184,73 +207,3 @@ def _items(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
         meant = (at for at, each in enumerate(numbers) if each.readings & figure.readings)
         places[text.find(figure.text)] = next(meant, "")
     return (each for _, each in sorted(places.items()))
-
-
-class UserSentences:
-    """The statements of the user, each with the day and the id of its message.
-
-    Sentences that only ask are left out.
-    """
-
-    def __init__(self, said: Iterable[tuple[str, date | None, int | None]]) -> None:
-        self._rows = [
-            (sentence, day, number)
-            for text, day, number in said
-            for sentence in (Sentence.of(each, may_ask=True) for each in sentences(text))
-            if sentence.stems and not sentence.asks and _is_substantial(sentence.text)
-        ]
-
-    def unmentioned(self, lines: Iterable[str], minimum: int) -> list[tuple[int, str]]:
-        """Return the statements that no line covers half of, with their message ids.
-
-        Only those with `minimum` content words, or two and a number or a date.
-        """
-        known = [Sentence.of(line) for line in lines]
-        return [
-            (number, clean_line(sentence.text))
-            for sentence, _, number in self._rows
-            if number is not None
-            and len(sentence.stems)
-            >= (_MIN_STEMS if any(figures_and_dates(sentence.text)) else minimum)
-            and not any(line.covers(sentence) for line in known)
-        ]
-
-    def whole(self, line: str) -> list[tuple[str, int | None]]:
-        """Return the user's sentences that a line is based on, with dates and message ids.
-
-        They are in the order they were said in, so that a correction follows what it corrects.
-        Return the line itself if no sentence resembles it.
-        """
-        claim = Sentence.of(line)
-        rest = set(claim.stems)
-        found: list[int] = []
-
-        def adds(at: int) -> bool:
-            sentence = self._rows[at][0]
-            if len(sentence.text) > _MAX_LENGTH or at in found or rest.isdisjoint(sentence.stems):
-                return False
-            return bool(_covers_enough(rest, sentence, found) or (found and claim.covers(sentence)))
-
-        def nearness(at: int) -> tuple[int, int, int]:
-            stems = self._rows[at][0].stems
-            return len(rest & stems), -len(stems), at
-
-        while (best := max(filter(adds, range(len(self._rows))), key=nearness, default=-1)) >= 0:
-            found.append(best)
-            rest -= self._rows[best][0].stems
-        return [self._as_said(at) for at in sorted(found)] or [(line, None)]
-
-    def _as_said(self, at: int) -> tuple[str, int | None]:
-        sentence, day, number = self._rows[at]
-        text = clean_line(sentence.text)
-        return (with_dates(text, day) if day else text), number
-
-
-def _is_substantial(text: str) -> bool:
-    """Return whether a text is more than thanks, greetings and the like."""
-    return any(unmatched(text, map(of_all, ("talk", "thanks", "greeting"))))
-
-
-def _covers_enough(rest: set[str], sentence: Sentence, found: list[int]) -> bool:
-    """Return whether a sentence has enough of the remaining stems of a line."""
-    return len(rest & sentence.stems) >= max(_MIN_STEMS if found else 1, _MIN_SHARE * len(rest))

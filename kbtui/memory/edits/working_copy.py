@@ -291,8 +291,11 @@ class WorkingCopy:
         """
         return self._ground.said(line, about) if self._ground is not None else about
 
-    def lacks_claim(self, claim: Claim, about: str = "") -> str:
-        """Return the part of a claim that nobody has said and that isn't known anyway, or ""."""
+    def lacks_claim(self, claim: Claim, about: str = "", *, of_user: bool = False) -> str:
+        """Return the part of a claim that nobody has said and that isn't known anyway, or "".
+
+        `of_user`: it stands where everything is about the user.
+        """
         is_free = claim.form == "whole" or (claim.form != "line" and is_own(claim.text))
         if self._ground is None or is_free:
             return ""
@@ -306,8 +309,10 @@ class WorkingCopy:
         is_line = claim.form == "line" or (claim.form != "name" and _is_long(claim.text))
         own = WORDING if claim.form == "line" else OWN_WORDS
         known = _known(" ".join((own, *self.user_names(), about, *names)))
-        lacks = self._ground.lacks if is_line else self._ground.lacks_name
-        lacking = lacks(claim.text, known)
+        if is_line:
+            lacking = self._ground.lacks(claim.text, known, of_user=of_user)
+        else:
+            lacking = self._ground.lacks_name(claim.text, known)
         is_here = lacking and claim.form != "line" and self._is_name_here(claim.text)
         return "" if is_here else lacking
 
@@ -381,7 +386,7 @@ class WorkingCopy:
         there = (*self.files.before.values(), *self.files.edits.values())
         known: set[str] | None = None
         for path, claim, about, topic in self._new_claims(edits):
-            lacking = self.lacks_claim(claim, about)
+            lacking = self.lacks_claim(claim, about, of_user=path in NOTES)
             if lacking and claim.form != "line":
                 lacking = self.lacks_claim(claim, f"{about} {topic}")
             if not lacking:

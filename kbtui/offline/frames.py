@@ -1,0 +1,234 @@
+"""Frames: what keeps a sentence from stating its own words as a fact.
+
+"If I moved to Lisbon I'd sell the van" has all the words of "I sell the van" and doesn't say so.
+The kinds of frames are listed here; the words that mark them are data, in the section ``[frames]``
+of each language's file: phrases in which ``*`` stands for any ending, or for a word, and ``..`` for
+words in between.
+A letter with an accent also matches without one, as many people type; one without doesn't match one
+with (*si*, not *sí*).
+
+A frame costs a paraphrase its place, never the sentence, so a list may rather have a word too many.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+
+from kbtui.offline.language import CACHE_LIMIT, Language, languages, tokens
+
+CONDITION = "condition"  # if, unless, would
+WISH = "wish"  # what is wanted, planned, owed: it isn't so yet
+DROPPED = "dropped"  # a plan or thought that came to nothing
+ALMOST = "almost"
+PAST = "past"  # used to, no longer
+BOUND = "bound"  # hardly, except: what the words without it say isn't so
+LIMITED = "limited"  # only, at most, sometimes: it is so, and not more than so
+DOUBT = "doubt"  # maybe, I think
+COMPARED = "compared"  # than, rather: what is compared must keep its place
+SAYS = "says"  # somebody says, writes, thinks
+FICTION = "fiction"  # in a novel, a game, an example, a joke
+IRONY = "irony"  # marked as such
+WHOSE = "whose"  # my sister's, our neighbour's
+QUOTED = "quoted"  # words of somebody else, in quotation marks or pasted
+DENIED = "denied"
+
+UNREAL = frozenset({CONDITION, DROPPED, ALMOST, FICTION, IRONY, QUOTED})
+"""The kinds whose sentence says nothing that is so."""
+
+UNSURE = frozenset({SAYS, DOUBT})
+"""The kinds whose sentence may be so, and isn't a fact about its speaker."""
+
+LOCAL = frozenset({PAST, BOUND, ALMOST})
+"""The kinds that are about their own clause alone."""
+
+MILD = frozenset({LIMITED, COMPARED})
+"""The kinds that change a paraphrase only, and not what may be made of the sentence."""
+
+_BY_WORDS = (
+    CONDITION,
+    WISH,
+    DROPPED,
+    ALMOST,
+    PAST,
+    BOUND,
+    LIMITED,
+    DOUBT,
+    COMPARED,
+    SAYS,
+    FICTION,
+    IRONY,
+)
+_OWN, _RELATION, _OTHERS, _SPEAKER = "own", "relation", "others", "speaker"
+_MAX_GAP = 90  # characters between the words of a phrase
+_MAX_BETWEEN = 2  # words between "my" and "sister"
+_QUOTED = re.compile(
+    r"\"[^\"\n]{2,}\"|\u201c[^\u201d\n]{2,}[\u201d\u201c]|\u201e[^\u201c\u201d\n]{2,}[\u201c\u201d]"
+    r"|\u00ab[^\u00bb\n]{2,}\u00bb|\u00bb[^\u00ab\n]{2,}\u00ab"
+    r"|(?<![\w'])'[^'\n]{12,}'(?!\w)|\u2018[^\u2019\n]{12,}\u2019"
+)
+_MIN_QUOTED_WORDS = 3  # fewer are a name or a title
+
+
+def frames_of(text: str) -> frozenset[str]:
+    """Return the kinds of frames that a sentence has."""
+    return _frames_of(text) if len(text) < CACHE_LIMIT else _frames_of.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for all sentences of its conversation
+def _frames_of(text: str) -> frozenset[str]:
+    plain = _plain(text)
+    found = {kind for each in spoken_in(text) for kind in _kinds(each.code, plain)}
+    if any(len(tokens(each[0])) >= _MIN_QUOTED_WORDS for each in _QUOTED.finditer(text)):
+        found.add(QUOTED)
+    return frozenset(found)
+
+
+def without_quoted(text: str) -> str:
+    """Return a text without what stands in quotation marks."""
+    return _QUOTED.sub(" ", text)
+
+
+def relations_of(text: str) -> frozenset[str]:
+    """Return the words by which a sentence names somebody of the speaker's: *sister*."""
+    plain = _plain(text)
+    return frozenset(word for each in spoken_in(text) for word in _relations(each.code, plain))
+
+
+def pronouns_in(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the pronouns of a sentence that stand for others."""
+    plain = _plain(text)
+    for each in spoken_in(text):
+        yield from (found.span() for found in _pattern(each.code, _OTHERS).finditer(plain))
+
+
+def holds_frame(text: str, name: str) -> bool:
+    """Return whether a text has a phrase of a list of frames."""
+    return bool(marked_words(text, name))
+
+
+def marked_words(text: str, name: str) -> list[str]:
+    """Return the phrases of a list that a text has, in lower case."""
+    plain = _plain(text)
+    patterns = (_pattern(each.code, name) for each in spoken_in(text))
+    return [found[0] for pattern in patterns for found in pattern.finditer(plain)]
+
+
+def phrase_at_start(text: str, name: str) -> bool:
+    """Return whether a text begins with a phrase of a list of frames, in whatever language."""
+    plain = _plain(text)
+    return any(_pattern(each.code, name).match(plain) for each in languages())
+
+
+def without_listed(text: str, name: str) -> str:
+    """Return a text, in lower case, without the phrases of a list."""
+    plain = _plain(text)
+    for each in spoken_in(text):
+        plain = _pattern(each.code, name).sub(" ", plain)
+    return plain
+
+
+def spoken_in(text: str) -> tuple[Language, ...]:
+    """Return the languages with the most listed words in a text; English if none has any."""
+    return _spoken_in(text) if len(text) < CACHE_LIMIT else _spoken_in.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)
+def _spoken_in(text: str) -> tuple[Language, ...]:
+    found = {token.word for token in tokens(text)}
+    counts = [len(found & (each.known | _framing_words(each.code))) for each in languages()]
+    most = max(counts)
+    best = [each for each, count in zip(languages(), counts, strict=True) if count == most]
+    return tuple(best) if most else languages()[:1]
+
+
+def other_language(text: str, other: str) -> bool:
+    """Return whether two texts are certainly in different languages."""
+    return bool(_evident(text)) and bool(_evident(other)) and not _evident(text) & _evident(other)
+
+
+def _evident(text: str) -> frozenset[str]:
+    found = {token.word for token in tokens(text)}
+    is_any = any(found & each.known for each in languages())
+    return frozenset(each.code for each in spoken_in(text)) if is_any else frozenset()
+
+
+def _kinds(code: str, plain: str) -> Iterator[str]:
+    texts = {
+        CONDITION: _pattern(code, WISH).sub(" ", plain),  # "would like" isn't one
+        SAYS: _own_saying(code).sub(" ", plain),
+    }
+    yield from (kind for kind in _BY_WORDS if _pattern(code, kind).search(texts.get(kind, plain)))
+    if next(_relations(code, plain), None):
+        yield WHOSE
+
+
+def _relations(code: str, plain: str) -> Iterator[str]:
+    """Yield the words for relatives and the like that follow a *my* closely."""
+    for own in _pattern(code, _OWN).finditer(plain):
+        end = own.end()
+        for found in _pattern(code, _RELATION).finditer(plain, end):
+            if len(plain[end : found.start()].split()) > _MAX_BETWEEN:
+                break
+            yield found[0]
+            break
+
+
+def _plain(text: str) -> str:
+    """Return a text for matching: in lower case, with plain apostrophes; lengths don't change."""
+    return "".join(
+        low if len(low := each.lower()) == 1 else each for each in text.replace("\u2019", "'")
+    )
+
+
+@cache
+def _framing_words(code: str) -> frozenset[str]:
+    lists = _lists(code)
+    phrases = (each for kind in (*_BY_WORDS, _OWN) for each in lists[kind])
+    return frozenset(token.word for each in phrases if "*" not in each for token in tokens(each))
+
+
+def _lists(code: str) -> Mapping[str, list[str]]:
+    return next(each.frames for each in languages() if each.code == code)
+
+
+@cache
+def _pattern(code: str, name: str) -> re.Pattern[str]:
+    phrases = sorted(_lists(code)[name], key=len, reverse=True)
+    return re.compile("|".join(map(_phrase_pattern, phrases)) or r"(?!)")
+
+
+@cache
+def _own_saying(code: str) -> re.Pattern[str]:
+    """Return the pattern of what speakers say themselves: *I said*."""
+    speaker, says = (_pattern(code, name).pattern for name in (_SPEAKER, SAYS))
+    return re.compile(rf"(?:{speaker})\s+(?:{says})")
+
+
+def _phrase_pattern(phrase: str) -> str:
+    start = r"(?<![\w'])" if phrase[:1] != "'" else ""
+    words = [_word_pattern(each) for each in phrase.split()]
+    body = words[0]
+    for word in words[1:]:
+        gap = "" if word == _GAP or body.endswith(_GAP) else r"\s+"
+        body += gap + word
+    last = phrase[-1:]
+    return f"{start}{body}" + (r"(?!\w)" if last.isalnum() else "")
+
+
+_GAP = rf"\b[^.!?]{{1,{_MAX_GAP}}}?\b"
+
+
+def _word_pattern(word: str) -> str:
+    if word == "..":
+        return _GAP
+    return "".join(r"[\w'-]*" if char == "*" else _char_pattern(char) for char in word)
+
+
+def _char_pattern(char: str) -> str:
+    bare = unicodedata.normalize("NFD", char)[0]
+    if bare != char:
+        return f"[{char}{bare}]"
+    return "(?:ß|ss)" if char == "ß" else re.escape(char)

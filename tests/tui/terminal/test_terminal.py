@@ -268,6 +268,7 @@ def test_without_a_blinking_cursor_an_idle_screen_sends_nothing(
     monkeypatch.setenv("KBTUI_UI__BLINK", "true")
     with start(workspace) as terminal:
         terminal.wait_for("no model")
+        terminal.send("typed")  # then it blinks for some seconds
         with pytest.raises(TimeoutError, match="goes on sending"):
             terminal.wait_silent(3, timeout=4)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import termios
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -300,3 +301,24 @@ def test_a_dumb_terminal_gets_a_sentence(name: str) -> None:
         assert "kbtui chat --plain" in terminal.text
         assert "TERM=xterm-256color kbtui" in terminal.text
         assert b"\x1b" not in terminal.output
+
+
+def test_an_editor_that_dies_in_a_raw_terminal_leaves_the_app_and_the_shell_as_they_were(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "dies"
+    editor.write_text('#!/bin/sh\nstty raw -echo\nprintf half > "$1"\nkill -9 $$\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    with start(workspace) as terminal:
+        before = termios.tcgetattr(terminal._fd)
+        terminal.wait_for("no model")
+        terminal.send("my draft")
+        terminal.wait_for("my draft")
+        terminal.send("\x18\x05")
+        terminal.wait_for("exit code 137", "my draft")
+        terminal.send(" goes on")
+        terminal.wait_for("my draft goes on")
+        terminal.send("\x11")
+        terminal.wait(lambda _: termios.tcgetattr(terminal._fd) == before)
+        assert terminal.wait_exit() == 0

@@ -65,8 +65,8 @@ RIGHT = [
     ("My nephew Jonas turned nine yesterday.", "Jonas was born in 2017."),
     ("Der Mietvertrag endet in zwei Monaten.", "Der Mietvertrag endet im Januar 2027."),
     (
-        "Ich habe vor drei Jahren mit Klettern angefangen.",
-        "Der Nutzer hat 2023 mit Klettern angefangen.",
+        "Vor drei Jahren habe ich mit Klettern angefangen.",
+        "Ich habe 2023 mit Klettern angefangen.",
     ),
     ("Der Zahnarzttermin ist übermorgen.", "Der Zahnarzttermin ist am 2026-11-28."),
     ("Der Zug fährt um halb sieben.", "Der Zug fährt um 6:30."),
@@ -127,8 +127,8 @@ WRONG = [
     ("Der Zug fährt um halb sieben.", "Der Zug fährt um 7:30."),
     ("Der Zahnarzttermin ist übermorgen.", "Der Zahnarzttermin ist am 2026-11-27."),
     (
-        "Ich habe vor drei Jahren mit Klettern angefangen.",
-        "Der Nutzer hat 2022 mit Klettern angefangen.",
+        "Vor drei Jahren habe ich mit Klettern angefangen.",
+        "Ich habe 2022 mit Klettern angefangen.",
     ),
     ("La mudanza es pasado mañana.", "La mudanza es el 2026-11-27."),
     ("La reunión es a las siete menos cuarto.", "La reunión es a las 7:45."),

@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 
 from kbtui.models.port import ReplyReasoning, ReplyRevoked, ReplyText
 from kbtui.models.written_calls import Guess, guess_call, guess_data
@@ -94,16 +95,22 @@ class _Kind(Enum):
 _MARKS: dict[str, _Kind] = {
     **dict.fromkeys(("{", "["), _Kind.JSON),
     **dict.fromkeys(("```", "~~~"), _Kind.FENCE),
-    **dict.fromkeys((end for ends in _THOUGHTS.values() for end in ends), _Kind.END),
+    **dict.fromkeys([end for ends in _THOUGHTS.values() for end in ends], _Kind.END),
     **dict.fromkeys(_NOISE, _Kind.NOISE),
     **dict.fromkeys(_CALLS, _Kind.CALL),
     **dict.fromkeys(_THOUGHTS, _Kind.THOUGHT),
 }
-_MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
-_BEGINNINGS = frozenset(mark[:length] for mark in _MARKS for length in range(1, len(mark)))
+_BEGINNINGS = {mark[:length] for mark in _MARKS for length in range(1, len(mark))}
 _LONGEST = max(map(len, _BEGINNINGS))
 _SPECIAL = re.compile(r"<\||\|>|[\uff5c\u25c1]|<unused|\[/?(?:think|tool_calls)\]|<end_of_turn>")
 Piece = ReplyText | ReplyReasoning | ReplyRevoked
+
+
+@cache
+def _any_mark() -> re.Pattern[str]:
+    """Return a pattern for all marks, compiled when a model first says something."""
+    longest_first = sorted(_MARKS, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -169,7 +176,7 @@ class AnswerScanner:
             yield ReplyReasoning(thought)
 
     def _answer(self, *, is_last: bool) -> Iterator[Piece]:
-        found = _MARK.search(self._rest)
+        found = _any_mark().search(self._rest)
         if found is None:
             yield from self._text(len(self._rest) - (0 if is_last else _partial(self._rest)))
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from kbtui.errors import ModelAnswerError
-from kbtui.models.dialects import without_thoughts
 from kbtui.text import clean
 
 _ECHO_LINES = 2
@@ -54,6 +53,9 @@ _ERROR = re.compile("|".join(_ERRORS), re.IGNORECASE)
 
 def clean_answer(text: str) -> str:
     """Strip reasoning, control characters and lone surrogates from a model's text."""
+    # Whoever writes loads this module, but only a model's answers have thoughts.
+    from kbtui.models.dialects import without_thoughts
+
     whole = text.encode("utf-8", "replace").decode()
     return clean(without_thoughts(whole)).strip()
 

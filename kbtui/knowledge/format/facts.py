@@ -64,7 +64,9 @@ class Fact:
         related: Names of other entries it mentions.
         tags: Labels for its entry.
         summary: One line for the catalogue, if it differs from the text.
-        importance: From 1 (of the day) to 3 (lasting), as rated by whoever condensed it.
+        importance: From 1 (of the day) to 3 (lasting), as rated by whoever condensed it; 0 if it is
+            only noted on its day.
+        asks: Whether a person decides on what it corrects, even if that is only a value.
     """
 
     text: str
@@ -77,6 +79,7 @@ class Fact:
     tags: tuple[str, ...] = ()
     summary: str = ""
     importance: int = 1
+    asks: bool = False
 
 
 @lru_cache(maxsize=256)  # a line and its only sentence are often looked up in succession

@@ -55,10 +55,11 @@ def line_terms(line: str) -> LineTerms:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides which facts of a page last; `earlier` are the notes that other sessions left."""
+    """Decides which facts of a page last; `noted` are other sessions' notes, oldest first."""
 
     page: Page
     ground: Ground
+    noted: tuple[str, ...]
     earlier: tuple[LineTerms, ...]
 
     def lasts(self, fact: Fact) -> bool:
@@ -84,9 +85,11 @@ class Gate:
 def gate_of(page: Page, ground: Ground, workspace: Workspace) -> Gate:
     """Return the gate for a page; reads the notes of recent days."""
     days = sorted(workspace.memory.glob("????-??-??.md"), reverse=True)
-    texts = (f"memory/{file.name}" for file in islice(days, _MAX_DAYS))
-    earlier = (line for path in texts for line in _notes_of_others(workspace, path, page.session))
-    return Gate(page, ground, tuple(map(line_terms, earlier)))
+    texts = [f"memory/{file.name}" for file in islice(days, _MAX_DAYS)]
+    noted = tuple(
+        line for path in reversed(texts) for line in _notes_of_others(workspace, path, page.session)
+    )
+    return Gate(page, ground, noted, tuple(map(line_terms, noted)))
 
 
 def _notes_of_others(workspace: Workspace, path: str, session: str) -> Iterator[str]:

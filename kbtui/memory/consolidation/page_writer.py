@@ -140,6 +140,7 @@ class MemoryWriter:
                 live.written,
                 lambda fact: not is_waiting(fact) and gate.lasts(fact),
                 page.time_of,
+                gate.noted,
             )
             return copy, keeper.keep_all(facts)
 

@@ -28,6 +28,7 @@ from kbtui.memory.edits.entry_updates import (
     sentence_of,
     with_value,
 )
+from kbtui.memory.edits.known import is_known
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.operations import (
@@ -90,6 +91,7 @@ class FactKeeper:
         written: What was written meanwhile, and isn't written again.
         lasts: Returns whether a fact is more than a note of the day.
         said: Returns when a fact was said, if that is known.
+        noted: The notes of earlier days, oldest first.
     """
 
     copy: WorkingCopy
@@ -97,6 +99,7 @@ class FactKeeper:
     written: Sequence[FileStatements] = ()
     lasts: Callable[[Fact], bool] = lambda _fact: True
     said: Callable[[Fact], datetime | None] = lambda _fact: None
+    noted: Sequence[str] = ()
     _links: list[Operation] = field(default_factory=list, init=False)
 
     def keep_all(self, facts: Iterable[Fact]) -> list[FactOutcome]:
@@ -167,7 +170,7 @@ class FactKeeper:
         text = "\n".join(lines_where(fact.text, is_said))
         if fact.text.strip() and not statements(text):
             raise UsageError("Nobody has said that.")
-        is_known = path is not None or not self.copy.lacks_claim(Claim(fact.subject, "title"))
+        is_known = path is not None or is_said(Claim(fact.subject, "title"))
         return replace(
             fact,
             text=text,
@@ -193,7 +196,10 @@ class FactKeeper:
         known = self._file_stating(fact, path)
         if known is not None:
             return FactOutcome(fact, "known", known, "It stands there already.")
-        if not self.lasts(fact):
+        lasts, has_place = self.lasts(fact), bool(path or fact.subject)
+        if not (lasts and has_place) and is_known(fact.text, self.noted):
+            return FactOutcome(fact, "known", why="It was noted on an earlier day.")
+        if not lasts:
             return FactOutcome(fact, "noted")
         return self._in_memory(plain_fact(fact.text), fact) if in_memory else self._in(path, fact)
 
@@ -274,12 +280,16 @@ class FactKeeper:
             for other in self._others(statement, path)
             if fact.place != "memory" or not other.startswith(_PREFERRED[0])
         )
+        if path is not None and is_known(whole, current_statements(shown_text(self._data(path)))):
+            return path
         return next((other for other in others if self._states(other, whole)), None)
 
     def _states(self, path: str, statement: str) -> bool:
         said, title = current_statements(shown_text(self._data(path))), self.copy.title(path)
         titled = [f"{title} {each}" for each in said]
-        return is_said(statement, said) or is_said(statement, titled)
+        if is_said(statement, said) or is_said(statement, titled):
+            return True
+        return is_known(statement, said) or is_known(statement, titled)
 
     def _others(self, statement: str, path: str | None) -> list[str]:
         """Return the files that may have a statement, except its own."""
@@ -350,6 +360,8 @@ class FactKeeper:
             operation = supersede(path, old, changed, self.day_of(fact))
         elif path != MEMORY:
             operation = without_line(path, old)
+        if fact.asks:
+            return replace(operation, ask="it changes a line")
         return _ask_unless_value(operation, old, part, new)
 
     def _update_title(self, path: str, old: str, fact: Fact) -> None:

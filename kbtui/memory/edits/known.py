@@ -1,0 +1,70 @@
+"""Said again: whether a line says nothing that known lines don't say.
+
+What decides is the newest line about the same: it has all content words and numbers of the line,
+denies the same, is framed the same, and says it of the same. A, B, and A again is news. What the
+user wishes of the assistant's answers is the same in whatever words it is wished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kbtui.memory.edits.figures import figures_and_dates
+from kbtui.memory.edits.sentences import Sentence
+from kbtui.memory.edits.turned import names_in, swaps_sides
+from kbtui.offline.frames import MILD, holds_frame, without_listed
+from kbtui.offline.language import of_all, significant_terms, unmatched
+
+_ABOUT_THE_SAME = 0.6  # share of a line's content words
+_MIN_STEMS = 2
+_SMALL_TALK = ("talk", "thanks", "greeting")
+_OF_ANSWERS = ("reply", "talking", "address", "wishing", "speaker", "own", "plain")
+
+
+def is_known(statement: str, known: Sequence[str]) -> bool:
+    """Return whether a statement says nothing new; `known` lines are oldest first."""
+    if wished := _wished(statement):
+        return any(wished == _wished(each) for each in known)
+    line = Sentence.of(statement)
+    told = line.stems & {*significant_terms(_without_small_talk(statement))}
+    if len(told) < _MIN_STEMS:
+        return False
+    for each in reversed(known):
+        other = Sentence.of(each)
+        if len(told & other.stems) >= _ABOUT_THE_SAME * len(told):
+            return told <= other.stems and _says(other, line)
+    return False
+
+
+def _says(known: Sentence, line: Sentence) -> bool:
+    """Return whether a known sentence says the same of the same as a line of these words."""
+    return (
+        _numbers(line.text) <= _numbers(known.text)
+        and line.denies == known.denies
+        and line.frames - MILD == known.frames - MILD
+        and not swaps_sides(known, line, names_in(known.text, line.text))
+    )
+
+
+def _numbers(text: str) -> frozenset[str]:
+    figures, dates = figures_and_dates(text)
+    named = (f"{each}" for date in dates for each in date.readings)
+    return frozenset().union(*(each.readings for each in figures), named)
+
+
+def _wished(text: str) -> frozenset[str]:
+    """Return what the user wishes of answers, such as their language; nothing if it is no wish."""
+    is_wish = holds_frame(text, "reply") or (
+        holds_frame(text, "talking") and holds_frame(text, "address")
+    )
+    if not is_wish or Sentence.of(text).denies:
+        return frozenset()
+    for name in _OF_ANSWERS:
+        text = without_listed(text, name)
+    return frozenset(significant_terms(text)) | _numbers(text)
+
+
+def _without_small_talk(text: str) -> str:
+    return " ".join(
+        text[each.start : each.end] for each in unmatched(text, map(of_all, _SMALL_TALK))
+    )

@@ -14,6 +14,7 @@ from kbtui.memory.dream.tools import EditApplier
 from kbtui.memory.edits.editor import Author, Edit, edit_entry, rename_entry, write_entry
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.keeping import FactKeeper
+from kbtui.memory.edits.said import UserSentences
 from tests.memory.dream_room import add, do, edit, machine
 from tests.memory.memory_room import open_room
 from tests.memory.plants import BODIES, INVENTION, LINE, SAID, WORD
@@ -77,7 +78,7 @@ def _by_agent(room: Room, operation: Operation) -> tuple[WorkingCopy, str]:
 
 def _by_dream(room: Room, *edits: dict[str, Any]) -> tuple[WorkingCopy, str]:
     copy = _copy(room, Actor.DREAM)
-    refused = EditApplier(copy, DAY).make_all(edits)
+    refused = EditApplier(copy, DAY, UserSentences(())).make_all(edits)
     return copy, refused[0][1] if refused else ""
 
 

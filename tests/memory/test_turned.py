@@ -96,7 +96,7 @@ async def test_a_wish_or_preference_that_a_line_leaves_as_it_is_goes_where_it_wa
         "I want to learn Danish.",
         "I only eat vegan food",
     ]
-    lines = ["The user prefers tea", "The user wants to learn Danish", "The user is vegan"]
+    lines = ["The user prefers tea", "The user really wants to learn Danish", "The user is vegan"]
     facts = [_fact(line, message=number) for number, line in enumerate(lines, 1)]
     await _condense(room, server, *said, facts=facts)
     assert [line[2:] for line in room.read(MEMORY).splitlines() if line[:2] == "- "] == said

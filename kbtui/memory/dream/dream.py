@@ -164,11 +164,11 @@ class Dream:
         by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._condensed_messages, batch)
         copy = self._working_copy(batch, said, by_rules=by_rules)
-        spoken = user_sentences(each for one in said for each in one) if is_small(model) else None
+        spoken = user_sentences(each for one in said for each in one)
         deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            editing = EditApplier(copy, self._day(batch), spoken)
+            editing = EditApplier(copy, self._day(batch), spoken, is_small=is_small(model))
             await self._process(run, model, page, copy, budget, deadline, editing)
         moved = await asyncio.to_thread(
             trim_memory, copy, self._day(batch), self._settings.context.memory_tokens

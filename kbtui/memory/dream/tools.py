@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 MAX_EDITS = 40
 _MAX_LINE = 4_000
 _MAX_TITLE = 200
+_SHOWN = 120
 _PASSING_IMPORTANCE = 1
 _MIN_KNOWN_SHARE = 0.5  # share of a line's content words
 _MORE = "it changes more than a value"
@@ -216,19 +217,25 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
 class EditApplier:
     """Makes edits on a working copy; `day` is the date of the newest archive entry.
 
-    `done` describes what was done, without what is only proposed. If given, the user's sentences in
-    `spoken` replace the lines that are based on them.
+    `done` describes what was done, without what is only proposed. The user's sentences in `spoken`
+    replace the lines that are based on them. If the model `is_small`, they replace lines that
+    nobody had said and summaries as well, and lines that aren't about their entry are refused.
     """
 
-    def __init__(self, copy: WorkingCopy, day: date, spoken: UserSentences | None = None) -> None:
+    def __init__(
+        self, copy: WorkingCopy, day: date, spoken: UserSentences, *, is_small: bool = False
+    ) -> None:
         self._copy = copy
         self._day = day
         self._spoken = spoken
+        self._is_small = is_small
         self.done: list[str] = []
         self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
             "add_line": lambda e: [
                 operations.add_line(e["path"], line, _heading(e), day)
-                for line in self._lines_about(e["path"], self._in_user_words(self._line(e["new"])))
+                for line in self._lines_about(
+                    e["path"], self._in_user_words(self._line(e["new"]), e["path"])
+                )
             ],
             "edit_file": self._passage,
             "supersede": self._superseding,
@@ -242,7 +249,7 @@ class EditApplier:
             "delete_entry": lambda e: [operations.delete_entry(e["path"])],
             "fix_link": lambda e: [operations.fix_link(e["path"], e["old"], e["to"])],
             "set_summary": lambda e: [
-                operations.set_summary(e["path"], self._in_user_words(self._line(e["new"]))[0])
+                operations.set_summary(e["path"], self._summary(self._line(e["new"])))
             ],
             "link_entries": lambda e: [operations.link_entries(e["path"], e["to"], day)],
         }
@@ -290,7 +297,7 @@ class EditApplier:
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
         summary = clean_line(_cleaned(edit.get("summary", "")))
-        summary = self._in_user_words(summary)[0] if summary else ""
+        summary = self._summary(summary) if summary else ""
         body = self._body(title, edit.get("body", ""))
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
@@ -332,13 +339,32 @@ class EditApplier:
             return [self._dated(line)]
         return [f"{line.removesuffix(new)}{each}" for each in self._in_user_words(new)]
 
-    def _in_user_words(self, line: str) -> list[str]:
-        """Return the user's sentences for a line, or the line itself if a shown file has it."""
+    def _summary(self, line: str) -> str:
+        return self._in_user_words(line)[0] if self._is_small else self._dated(line)
+
+    def _in_user_words(self, line: str, ref: str = "") -> list[str]:
+        """Return the user's sentences for a line of a file, or the line itself if one has it.
+
+        A line that nobody has said stays, and is refused when it is written.
+
+        Raises:
+            UsageError: It is about the user, and what they said isn't so.
+        """
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
         if is_said(line, [each for text in shown for each in current_statements(text)]):
             return [line]
-        kept = self._spoken.kept_for(line) if self._spoken is not None else []
-        return [each.text for each in kept] or [self._dated(line)]
+        path = self._copy.file(ref) if ref else ""
+        title = self._copy.title(path) if path else ""
+        if not self._is_small and self._copy.lacks(line, title):
+            return [self._dated(line)]
+        of_user = path in NOTES
+        kept = self._spoken.kept_for(line, subject="" if of_user else title, of_user=of_user)
+        if of_user and kept and all(each.is_passing for each in kept):
+            said = shorten(kept[0].text, _SHOWN)
+            raise UsageError(f"The user didn't say that it is so: {said!r}.", "Leave it out.")
+        return [each.text for each in kept if not (of_user and each.is_passing)] or [
+            self._dated(line)
+        ]
 
     def _dated(self, line: str) -> str:
         return self._copy.dated(line, self._day)
@@ -352,7 +378,7 @@ class EditApplier:
             UsageError: None is.
         """
         path = self._copy.file(ref)
-        if self._spoken is None or path in NOTES:
+        if not self._is_small or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
         about = set(significant_terms(" ".join(current_statements(entry.text))))

@@ -117,7 +117,7 @@ BAD = {
     "the schema": json.dumps(SAVE_MEMORY.parameters),
     "another tool": json.dumps({"name": "write_entry", "arguments": {"title": "x"}}),
     "an error object": json.dumps({"error": {"message": "overloaded"}}),
-    "an older form": json.dumps({"history_entry": ENTRY, "memory_update": "x"}),
+    "an older form without its summary": json.dumps({"memory_update": "- Likes tea"}),
     "a number as summary": changed(summary=42),
     "an empty summary": changed(summary=" "),
     "a bare date": changed(summary="[2026-03-06 10:00]"),

@@ -106,6 +106,41 @@ async def test_the_example_of_seed_000_with_a_model(asked: Room, server: Scripte
     assert "(empty)" not in prompt
 
 
+def _older_form(memory: str) -> dict[str, Any]:
+    """The answer as the seeds' own tool has it: a paragraph, and MEMORY.md as a whole."""
+    arguments = {"history_entry": f"[2026-03-06 10:00] {SEED_HISTORY}", "memory_update": memory}
+    return {"name": "save_memory", "arguments": arguments}
+
+
+async def test_the_example_of_seed_000_in_the_form_of_history_entry_and_memory_update(
+    asked: Room, server: ScriptedServer
+) -> None:
+    _says(server, _older_form(SEED_MEMORY))
+    session = asked.talk()
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "archived"
+    assert asked.read("memory/MEMORY.md") == SEED_MEMORY
+    when = session.messages[0].time.astimezone().strftime("%Y-%m-%d %H:%M")
+    assert asked.read("memory/HISTORY.md") == f"[{when}] {SEED_HISTORY}\n\n"
+
+
+async def test_a_memory_update_adds_what_was_said_removes_nothing_and_proposes_a_change(
+    asked: Room, server: ScriptedServer
+) -> None:
+    before = "# Facts\n\n- Works at Initech\n- Favorite color: blue\n"
+    with asked.history.change(Actor.CONSOLIDATOR, "earlier") as change:
+        change.write("memory/MEMORY.md", before)
+    session = asked.talk([(0, "user", "I moved to Graz. My favorite color is green now.")])
+    update = "# Facts\n\n- Favorite color: green\n- Moved to Graz\n- Owns a yacht\n"
+    _says(server, _older_form(update))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "proposed"
+    assert asked.read("memory/MEMORY.md") == f"{before}- Moved to Graz\n"
+    (proposal,) = asked.pipeline.inbox.list()
+    asked.pipeline.inbox.accept(proposal.id)
+    assert asked.read("memory/MEMORY.md") == before.replace("blue", "green") + "- Moved to Graz\n"
+
+
 async def test_everything_that_a_page_leaves_behind_is_one_commit(
     asked: Room, server: ScriptedServer
 ) -> None:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from rapidfuzz import fuzz, process
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
-from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.memory.records.usable_answers import (
     clean_answer,
     is_placeholder,
@@ -32,6 +34,7 @@ _MAX_ARGUMENTS = 1_000_000
 _MAX_ITEMS = 200
 _MAX_LINE = 2_000
 _MAX_TITLE = 200
+_LIKE = 70.0  # likeness of a line that changed, in percent
 _FOLDERS = {folder: kind for kind, folder in ENTRY_TYPES.items()}
 _KINDS = frozenset(normalise(name) for pair in ENTRY_TYPES.items() for name in pair)
 _FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -116,12 +119,16 @@ SAVE_MEMORY = ToolSpec(
 )
 
 
+_SEEDS_NAMES = {"history_entry": "summary", "memory_update": "memory"}
+"""What older forms of the tool call the summary, and MEMORY.md as a whole."""
+
 _TEXT = {"type": "string"}
 _TYPE_AND_SUBJECT = {"type": _TEXT, "subject": _TEXT}
 # Also accepted: other kinds, numbers in any form, and a fact that is only a text.
 _ACCEPTED: Mapping[str, Any] = {
     "properties": {
         "summary": _TEXT,
+        "memory": _TEXT,
         "title": _TEXT,
         "notes": {"type": "array", "items": _TEXT, "maxItems": _MAX_ITEMS},
         "facts": {
@@ -148,7 +155,8 @@ class Answer:
     """A complete, accepted answer.
 
     Corrections are `facts` with `replaces`; `title` is empty if the model gave none. `refused` are
-    lines that nobody had said, in place of which there are now sentences.
+    lines that nobody had said, in place of which there are now sentences. `memory` is MEMORY.md as
+    a whole, which older forms of the answer give.
     """
 
     summary: str
@@ -156,6 +164,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     title: str = ""
     refused: tuple[str, ...] = ()
+    memory: str = ""
 
 
 def read_answer(arguments: str) -> Answer:
@@ -165,16 +174,48 @@ def read_answer(arguments: str) -> Answer:
         ModelAnswerError: It is unusable; the message tells the model why, for the next try.
     """
     try:
-        value = check_arguments(_unwrap(_load(arguments)), _ACCEPTED)
+        value = check_arguments(_renamed(_unwrap(_load(arguments))), _ACCEPTED)
     except ArgumentError as error:
         raise ModelAnswerError(error.message) from None
     facts = [*_facts(value.get("facts", ())), *_corrections(value.get("corrections", ()))]
     title = clean_line(clean_answer(value.get("title", "")))
+    memory = clean_answer(value.get("memory", ""))
     return Answer(
         usable_text(value["summary"], "summary"),
         tuple(dict.fromkeys(facts)),
         tuple(_lines(value.get("notes", ()))),
         "" if is_placeholder(title) or why_unusable(title) else title,
+        memory="" if is_placeholder(memory) else _check_usable(memory, "The memory"),
+    )
+
+
+def _renamed(value: Any) -> Any:
+    """Rename what an older form calls by another name."""
+    if not isinstance(value, dict):
+        return value
+    return {_SEEDS_NAMES.get(name, name): each for name, each in value.items()}
+
+
+def with_update(answer: Answer, memory: str) -> Answer:
+    """Return an answer that gives MEMORY.md as a whole with what that adds to `memory` as facts.
+
+    A line that it leaves out stays. One that it has with a few other words is a correction, which
+    changes nothing unasked.
+    """
+    before, after = statements(memory), statements(answer.memory)
+    known = {normalise(each) for each in before}
+    new = [each for each in after if normalise(each) not in known]
+    left_out = [each for each in before if each not in after]
+    facts = [_updated(line, left_out) for line in _lines(new)]
+    return replace(answer, facts=(*answer.facts, *facts), memory="")
+
+
+def _updated(line: str, left_out: Sequence[str]) -> Fact:
+    """Return a new line as a fact, which corrects the line left out that is most like it."""
+    best = process.extractOne(line, left_out, scorer=fuzz.token_sort_ratio, score_cutoff=_LIKE)
+    replaces = best[0] if best else ""
+    return Fact(
+        line, "fact", replaces=replaces, place="memory", importance=LASTING, asks=bool(best)
     )
 
 

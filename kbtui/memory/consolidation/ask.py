@@ -24,7 +24,7 @@ from kbtui.errors import (
     ModelUnreachableError,
     ModelWindowError,
 )
-from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
+from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer, with_update
 from kbtui.memory.consolidation.completing import (
     in_users_words,
     is_small,
@@ -163,6 +163,7 @@ class Condenser:
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
+        found = [with_update(each, known) if each.memory else each for each in found]
         answer = found[0] if len(found) == 1 else _merged_answers(found)
         said = Ground.of((None, each.content) for each in page.spoken)
         if said.lacks_name(answer.title, Ground()):

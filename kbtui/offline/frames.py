@@ -208,7 +208,7 @@ def _own_saying(code: str) -> re.Pattern[str]:
 
 
 def _phrase_pattern(phrase: str) -> str:
-    start = r"(?<![\w'])" if phrase[:1] != "'" else ""
+    start = r"(?<!\w)(?<!\w\w')" if phrase[:1] != "'" else ""  # after l', but not in don't
     words = [_word_pattern(each) for each in phrase.split()]
     body = words[0]
     for word in words[1:]:

@@ -139,15 +139,21 @@ class Sentence:
 
 def shared_stems(stems: Iterable[str], others: Collection[str]) -> set[str]:
     """Return the stems that are among others, or a form of one: *schwimmt* of *schwimme*."""
-    return {each for each in stems if each in others or any(map(partial(_is_form, each), others))}
+    return {each for each in stems if form_among(each, others)}
+
+
+def form_among(stem: str, others: Collection[str]) -> str:
+    """Return the one of other stems that is the same, or a form of it; "" if none is."""
+    return stem if stem in others else next(filter(partial(_is_form, stem), sorted(others)), "")
 
 
 def _is_form(stem: str, other: str) -> bool:
     """Return whether two words share all but their last letters; only English is stemmed."""
     shortest = min(len(stem), len(other))
     begin = max(_MIN_BEGINNING, shortest - _PAIR)
-    is_near = abs(len(stem) - len(other)) <= _MAX_ENDING
-    return is_near and shortest >= begin and stem[:begin] == other[:begin]
+    if abs(len(stem) - len(other)) > _MAX_ENDING or shortest < begin:
+        return False
+    return stem[:begin] == other[:begin] or stem in other or other in stem
 
 
 @lru_cache(maxsize=1_024)  # each turn asks for all sentences of its conversation

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kbtui.memory.edits.sentences import Sentence, shared_stems
+from kbtui.memory.edits.sentences import Sentence, form_among, shared_stems
 from kbtui.offline.frames import (
     COMPARED,
     LOCAL,
@@ -22,7 +22,7 @@ from kbtui.offline.frames import (
     marked_words,
     relations_of,
 )
-from kbtui.offline.language import tokens
+from kbtui.offline.language import significant_terms, tokens
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
@@ -47,16 +47,23 @@ def missing_frames(
         return missing
     # It is about somebody else; if it says who, it needn't say whose that is, or who said so.
     known = about | frozenset(analyser.terms(line.text))
-    is_named = any(set(analyser.terms(each)) & known for each in names)
-    return missing - {QUOTED, *((WHOSE, SAYS) if is_named else ())}
+    told = [each for each in names if {*analyser.terms(each)} & known]
+    free = {QUOTED}
+    if told:
+        free.add(WHOSE)
+    says = min((said.text.lower().find(each) for each in marked_words(said.text, SAYS)), default=-1)
+    if any(0 <= said.text.find(each) < says for each in told):
+        free.add(SAYS)
+    return missing - free
 
 
 def _is_elsewhere(kind: str, said: Sentence, line: Sentence) -> bool:
     """Return whether a frame is only in clauses of which a line says nothing: formerly blue."""
     clauses = [Sentence.of(each) for each in _CLAUSE.split(said.text)]
     framed = [each for each in clauses if kind in each.frames]
-    return bool(framed) and all(
-        len(each.stems) > 1 and not shared_stems(each.stems, line.stems) for each in framed
+    others = [each for each in clauses if each not in framed]
+    return any(shared_stems(each.stems, line.stems) for each in others) and not any(
+        len(each.stems) <= 1 or shared_stems(each.stems, line.stems) for each in framed
     )
 
 
@@ -77,14 +84,16 @@ def swaps_sides(said: Sentence, line: Sentence, names: Iterable[str]) -> bool:
     """Return whether a line says the same of the same, with who and whom the other way round."""
     speaker = analyser.terms(" ".join(marked_words(line.text, "speaker")))
     is_other_voice = holds_frame(said.text, "by") != holds_frame(line.text, "by")
-    if is_other_voice or line.stems - said.stems - frozenset(speaker):
+    forms = {each: form_among(each, said.stems) for each in line.stems}
+    if is_other_voice or any(not form and each not in speaker for each, form in forms.items()):
         return False
     known = list(names)
     if _is_swapped(_sides(said.text, known), _sides(line.text, known)):
         return True
     if COMPARED not in said.frames:
         return False
-    return _is_swapped(_stems_in_order(said), _stems_in_order(line))
+    own, theirs = _stems_in_order(said), _stems_in_order(line)
+    return _is_swapped(own, [forms[each] for each in theirs])
 
 
 def _is_swapped(own: list[str], theirs: list[str]) -> bool:
@@ -101,7 +110,7 @@ def _sides(text: str, names: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for token in tokens(text):
         shown = text[token.start : token.end].lower().replace("\u2019", "'")
-        if shown in speaker:
+        if shown in speaker or shown.partition("'")[2] in speaker:
             found[_SPEAKER] = None
         elif token.word in named:
             found[token.word] = None
@@ -109,7 +118,9 @@ def _sides(text: str, names: Iterable[str]) -> list[str]:
 
 
 def _stems_in_order(sentence: Sentence) -> list[str]:
-    found = (term for token in tokens(sentence.text) for term in analyser.terms_of(token.word)[:1])
+    text = sentence.text
+    words = (text[token.start : token.end] for token in tokens(text))
+    found = (stem for word in words for stem in significant_terms(word))
     return list(dict.fromkeys(each for each in found if each in sentence.stems))
 
 

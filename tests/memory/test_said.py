@@ -348,7 +348,7 @@ async def test_names_alone_are_no_notes_where_a_line_says_more(
     said = "Jonas told me that the printer is broken. Lena called at noon."
     await _condense(room, server, said, facts=[fact], notes=notes)
     lines = [line for line in room.read(DAY).splitlines() if line.startswith("- ")]
-    assert lines == ["- Jonas told me that the printer is broken.", "- Lena called at noon"]
+    assert lines == ["- Jonas told me that the printer is broken", "- Lena called at noon"]
 
 
 async def test_what_comes_again_in_another_session_is_written(

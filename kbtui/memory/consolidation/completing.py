@@ -71,8 +71,8 @@ def in_users_words(
     """
     words = _Wording(source, ground, tuple(names), is_strict)
     notes = {note: words.kept_for_note(note) for note in answer.notes}
-    facts = [each for kept in notes.values() for each in kept]
-    facts += (each for fact in answer.facts for each in words.kept_for(fact))
+    facts = [each for fact in answer.facts for each in words.kept_for(fact)]
+    facts += (each for kept in notes.values() for each in kept)
     if words.is_translated:
         facts += omissions(replace(answer, facts=tuple(facts)), source)
     return replace(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _READ_BYTES: Final = 65_536
 _MOST_CELLS: Final = 1_000_000
 """Of a size that a terminal reports; the largest screens have a third of it."""
-_MOST_WAITING: Final = 10_000
+_MOST_WAITING: Final = 1_000
 """Events that the app hasn't taken: whoever sends more has to wait, as for any slow program."""
 _WAIT_SECONDS: Final = 0.02
 _ESCAPE_SECONDS: Final = 0.1

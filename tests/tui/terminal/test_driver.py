@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import re
 import signal
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from kbtui.logs import log_file
 from kbtui.tui.terminal.state import Drafts, workspace_state
 from tests.terminal import CTRL_C, F
 from tests.tui.pty_app import PROGRAM, start
+from tests.tui.terminal.test_input_fuzz import _noise
 from tests.tui.terminal.test_terminal import _restored
 
 if TYPE_CHECKING:
@@ -150,6 +153,21 @@ def test_keys_and_a_paste_that_come_byte_by_byte_are_what_they_are(workspace: Pa
             with pytest.raises(TimeoutError):
                 terminal.wait(lambda _: False, timeout=0.005)
         _draft(terminal, workspace, "a[é]bcd!")
+
+
+def test_random_bytes_do_not_end_the_app(workspace: Path) -> None:
+    chance = random.Random(35)
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        for _ in range(100):
+            noise = re.sub(rb"[\x03\x04\x11\x1a]|99;5u|100;5u|113;5u|122;5u", b"", _noise(chance))
+            os.write(terminal._fd, noise)
+            with pytest.raises(TimeoutError):
+                terminal.wait(lambda _: False, timeout=0.01)
+        terminal.kill(signal.SIGTERM)
+        assert terminal.wait_exit() == 128 + signal.SIGTERM
+        assert b"kbtui: Ended by SIGTERM." in terminal.output
+        assert b"error of its own" not in terminal.output
 
 
 # The size

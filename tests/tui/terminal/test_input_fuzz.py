@@ -56,22 +56,25 @@ def _noise(chance: random.Random) -> bytes:
     return bytes(noise)
 
 
-def _without(noise: bytes, part: bytes) -> bytes:
-    while part in noise:  # what is left may make another
-        noise = noise.replace(part, b"")
+def _without(noise: bytes, *parts: bytes) -> bytes:
+    while any(part in noise for part in parts):  # what is left may make another
+        for part in parts:
+            noise = noise.replace(part, b"")
     return noise
 
 
 def _stream(chance: random.Random) -> Iterator[tuple[bytes, bool]]:
     """Yield noise, and pastes of noise between marks, and whether it is a paste."""
     while True:
-        yield _without(_noise(chance), MARK.encode()), False
+        cut = chance.choice(_PIECES)
+        noise = _noise(chance) + cut[: chance.randint(0, len(cut))]
+        yield _without(noise, START, END, MARK.encode()), False
         body = _without(_noise(chance), END)
         yield START + MARK.encode() + body + b"\x1b\\" + MARK.encode() + END, True
 
 
-def _pieces(chance: random.Random, size: int) -> Iterator[tuple[bytes, float]]:
-    """Yield what is read at once, and the seconds that pass after it.
+def _pieces(chance: random.Random, size: int) -> Iterator[tuple[bytes, float, bool]]:
+    """Yield what is read at once, the seconds that pass after it, and if a paste begins in it.
 
     An opening bracket that is cut twice with long pauses is typed, as far as anybody can tell, and
     after ten seconds Ctrl+C may end a paste.
@@ -82,21 +85,22 @@ def _pieces(chance: random.Random, size: int) -> Iterator[tuple[bytes, float]]:
             return
         sent += len(data)
         if not is_paste:
-            yield data, chance.choice((0.0, 0.2, 2.0))
+            yield data, chance.choice((0.0, 0.2, 2.0)), False
             continue
         cuts = sorted(chance.sample(range(1, len(data)), chance.choice((0, 0, 1, 3))))
         for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
-            yield data[start:end], chance.choice((0.0, 0.3, 9.0)) if end > len(START) else 0.05
-    yield b"", 60.0
+            pause = chance.choice((0.0, 0.3, 9.0)) if end > len(START) else 0.05
+            yield data[start:end], pause, start == 0
+    yield b"", 60.0, False
 
 
 def _fuzz(seed: int, size: int) -> None:
     chance = random.Random(seed)
     tokenizer, reader, now = InputTokenizer(0.1), InputEvents(), 0.0
-    sent = marked = 0
-    for data, pause in _pieces(chance, size):
+    sent = pasted = 0
+    for data, pause, is_start in _pieces(chance, size):
+        sent += is_start
         now += 0.001
-        sent += data.count(START)
         tokens = [*tokenizer.feed(data, now)]
         now += pause
         while (due := tokenizer.deadline) is not None and due <= now:
@@ -108,8 +112,10 @@ def _fuzz(seed: int, size: int) -> None:
                     if isinstance(message, events.Key):
                         assert message.character != MARK, (seed, token)
             elif isinstance(token, Pasted):
-                marked += token.text.count(MARK)
-    assert marked, seed
+                pasted += 1
+                assert token.text.startswith(MARK), (seed, token)
+                assert token.text.endswith(MARK), (seed, token)
+    assert 0 < pasted == sent, seed
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -216,11 +216,15 @@ class TerminalDriver(LinuxDriver):
         while not self.exit_event.is_set():
             deadline = self._tokenizer.deadline
             wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-            is_ready = any(number == self.fileno for number, _ in poll.poll(wait))
-            if is_ready and not self._read():
-                return
-            for token in self._tokenizer.tick(time.monotonic()):
-                self._handle(token)
+            # Asked again: on a busy machine more may have come since the wait was over.
+            if any(
+                number == self.fileno for timeout in (wait, 0) for number, _ in poll.poll(timeout)
+            ):
+                if not self._read():
+                    return
+            else:
+                for token in self._tokenizer.tick(time.monotonic()):
+                    self._handle(token)
             self._wait_for_app()
 
     def _read(self) -> bool:

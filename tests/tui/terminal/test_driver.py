@@ -144,8 +144,11 @@ def test_a_paste_of_many_megabytes_is_refused_in_a_sentence_and_keys_go_on(works
         _draft(terminal, workspace, "after it")
 
 
+_PATIENT = PROGRAM.replace("import sys\n", "import os, sys\nos.environ['ESCDELAY'] = '5000'\n", 1)
+
+
 def test_keys_and_a_paste_that_come_byte_by_byte_are_what_they_are(workspace: Path) -> None:
-    with start(workspace) as terminal:
+    with start(workspace, program=_PATIENT) as terminal:
         terminal.wait_for("no model")
         keys = f"bd\x1b[Dc\x1b[1;5H\x1b[Haé\x7f{START}[\x1b[1mé\x1b[0m]{END}\x1b[F\x1bO\x1b[C!".encode()
         for byte in keys:

@@ -139,7 +139,10 @@ def _from_option(_ctx: click.Context, param: click.Parameter, value: str | None)
 
 def is_redirected() -> bool:
     """Return whether standard input is a pipe, a socket or a file: something that has an end."""
-    mode = os.fstat(sys.stdin.fileno()).st_mode
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):  # it is closed, or an object of whoever calls us
+        return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
 
 

@@ -428,6 +428,7 @@ _FENCES_BY_HAND = {
     "importers/sources/claude.py": "an element of another program, in a fence or not",
     "maintenance/export.py": "writes one",
     "memory/consolidation/answer.py": "the JSON that a model answers",
+    "models/dialects.py": "the calls that a model answers, and what it explains in code",
     "models/schema.py": "the JSON that a model answers",
     "models/written_calls.py": "the JSON that a model answers",
 }

@@ -176,6 +176,7 @@ class NotesApp(KeysInOrder):
         self.seen.append(event)
 
     def copy_to_clipboard(self, text: str) -> None:
+        self._clipboard = text
         self.seen.append(text)
 
     @property

@@ -233,7 +233,8 @@ async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_
     assert outcome.kind == "archived"
     assert "- Lives in Berlin" in room.read("memory/MEMORY.md")
     assert "Ada" in room.read("memory/MEMORY.md")
-    assert "\nPort: 160\n" in room.read("knowledge/facts/host-0.md")
+    host = room.read("knowledge/facts/host-0.md")
+    assert "\nHost 0 has port 160.\n" in host
     assert len(room.library.infos()) == 41, "what nobody spoke of makes no entry"
     assert not (room.root.parent / "etc").exists()
     assert room.pipeline.ledger.account().unaccounted == 0

@@ -37,6 +37,7 @@ def test_five_wordings_of_one_fact_or_wish_are_known(line: str, known: list[str]
         ("If I moved I'd sell the van", ["I sell the van"]),
         ("Please answer in German", ["Please answer in Dutch"]),
         ("I speak Dutch", ["Please answer in Dutch"]),
+        ("Host 2 has port 2", ["Host 2 has port 40"]),
     ],
 )
 def test_another_number_denial_frame_side_or_word_is_news(line: str, known: list[str]) -> None:

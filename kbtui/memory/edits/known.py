@@ -39,17 +39,29 @@ def is_known(statement: str, known: Sequence[str]) -> bool:
 def _says(known: Sentence, line: Sentence) -> bool:
     """Return whether a known sentence says the same of the same as a line of these words."""
     return (
-        _numbers(line.text) <= _numbers(known.text)
+        _has_numbers(known.text, line.text)
         and line.denies == known.denies
         and line.frames - MILD == known.frames - MILD
         and not swaps_sides(known, line, names_in(known.text, line.text))
     )
 
 
-def _numbers(text: str) -> frozenset[str]:
+def _has_numbers(known: str, line: str) -> bool:
+    """Return whether a text has each number and date of a line, one that stands there twice too."""
+    rest = _numbers(known)
+    for each in _numbers(line):
+        same = next((other for other in rest if each & other), None)
+        if same is None:
+            return False
+        rest.remove(same)
+    return True
+
+
+def _numbers(text: str) -> list[frozenset[str]]:
+    """Return the numbers and dates of a text, each with all that it may mean."""
     figures, dates = figures_and_dates(text)
-    named = (f"{each}" for date in dates for each in date.readings)
-    return frozenset().union(*(each.readings for each in figures), named)
+    named = [frozenset(map(str, date.readings)) for date in dates]
+    return [*(frozenset(each.readings) for each in figures), *named]
 
 
 def _wished(text: str) -> frozenset[str]:
@@ -61,7 +73,7 @@ def _wished(text: str) -> frozenset[str]:
         return frozenset()
     for name in _OF_ANSWERS:
         text = without_listed(text, name)
-    return frozenset(significant_terms(text)) | _numbers(text)
+    return frozenset(significant_terms(text)).union(*_numbers(text))
 
 
 def _without_small_talk(text: str) -> str:

@@ -34,6 +34,7 @@ MAX_LENGTH = 600  # characters of a sentence that is kept
 _MIN_SHARE = 0.4  # of a line's stems
 _MIN_STEMS = 2  # content words that another sentence adds to a line
 _MAX_ANSWER = 4  # words of an answer that needs its question
+_MAX_DEPENDENT = 6  # words of a sentence without a pronoun that may need its question
 _MAX_WORDS = 6  # of what a pronoun stands for
 _CLAUSE = re.compile(r"[,;]\s+(?:(?:and|und|y|et|e)\s+)?")
 _QUOTATION_MARK = re.compile('["\u201c\u201e\u00ab]')
@@ -111,7 +112,7 @@ class UserSentences:
     def kept_for(
         self, line: str, number: int | None = None, *, subject: str = "", of_user: bool = False
     ) -> list[Kept]:
-        """Return what is kept for a line; nothing if no sentence resembles it.
+        """Return what is kept for a line; nothing if it only asks, or no sentence resembles it.
 
         Args:
             line: What somebody made of it.
@@ -119,7 +120,9 @@ class UserSentences:
             subject: Whom or what it is about.
             of_user: Whether it stands where everything is about the user.
         """
-        claim = Sentence.of(line)
+        claim = Sentence.of(line, may_ask=True)
+        if claim.asks:
+            return []
         found = self._based_on(claim, number)
         if len(found) == 1 and self._is_plainly_same(found[0], claim, subject):
             row = found[0]
@@ -259,7 +262,13 @@ def _noun_in(text: str, wanted: frozenset[str]) -> str:
 
 
 def _question(row: _Row, claim: Sentence) -> str:
-    """Return the question that a sentence answers, if it says what the line is about."""
+    """Return the question that a sentence answers, if it says what the line is about.
+
+    A sentence that stands alone needs none, and what was asked before may be something else.
+    """
+    text = row.sentence.text
+    if len(tokens(text)) > _MAX_DEPENDENT and next(pronouns_in(text), None) is None:
+        return ""
     lacking = claim.stems - row.sentence.stems
     asked = {each: {*significant_terms(each)} for each in row.of.questions}
     naming = (each for each, stems in asked.items() if stems & lacking)

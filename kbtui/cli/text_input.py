@@ -73,7 +73,7 @@ class GivenText:
             UsageError: There is none, or more than `most` bytes of it.
         """
         if self.by_dash or (self.words is None and is_redirected()):
-            return _checked(read_input(most), what, most)
+            return _checked(read_input(most).strip(), what, most)
         self._leave_input()
         return _checked(self.words or "", what, most)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -278,6 +279,7 @@ class Machine:
                 shutil.copy(source, target)
             for file in target.rglob("*") if target.is_dir() else [target]:
                 if file.is_file():
+                    file.chmod(file.stat().st_mode | stat.S_IWUSR)  # those of the data are not
                     os.utime(file, (0, 0))  # a time of this step, as if it were changed in it
 
     # ------------------------------------------------------------------------------------------

@@ -390,6 +390,8 @@ class ChatPane(ChatHost):
             return
         saved = copy.read()
         if edited.failure:
+            # Whoever undoes what the editor did, by habit, gets this text and not less of it.
+            self.prompt.replace_text(self.prompt.full_text)
             hint = "Your text is as it was."
             if edited.changed:
                 self.prompt.history_of_input.add(saved)

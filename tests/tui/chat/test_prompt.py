@@ -211,6 +211,8 @@ async def test_an_editor_that_fails_replaces_nothing_and_what_it_left_is_an_inpu
     await shell.press("ctrl+x", "ctrl+e")
     await shell.until(lambda: "exit code 3" in shell.text)
     assert shell.prompt.text == "draft"
+    shell.prompt.action_undo()
+    assert shell.prompt.text == "draft"
     await shell.press("up")
     assert shell.prompt.text == "half"
     await shell.press("down")

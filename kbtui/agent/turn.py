@@ -32,6 +32,7 @@ from kbtui.agent.events import (
     TurnStarted,
     UsageReported,
 )
+from kbtui.agent.own_calls import are_own
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread
@@ -233,7 +234,7 @@ class Turn:
         if self.log_prompts:
             logged = [asdict(replace(each, pictures=())) for each in prompt]
             log.info("prompt of turn %s: %s", self.id, logged)
-        reply = await self._streamed(prompt, self._tools())
+        reply = self._with_own_calls(await self._streamed(prompt, self._tools()))
         if self.log_prompts:
             log.info("answer in turn %s: %s", self.id, asdict(reply))
         usage = reply.usage
@@ -245,6 +246,18 @@ class Turn:
                 "Try again, or choose another model with `/model`.",
             )
         return reply
+
+    def _with_own_calls(self, reply: Reply) -> Reply:
+        """Return a reply with calls that the model only quotes or shows as text."""
+        written = tuple(call for call in reply.tool_calls if call.is_written)
+        given = [each.content for each in self._messages if each.role != "assistant"]
+        if not written or are_own(written, self.said.content, given):
+            return reply
+        self._partial.append(reply.written)
+        self._emit(TextDelta(reply.written))
+        rest = tuple(call for call in reply.tool_calls if not call.is_written)
+        finish = reply.finish if rest else "stop"
+        return replace(reply, text=reply.text + reply.written, tool_calls=rest, finish=finish)
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         return self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()

@@ -79,7 +79,6 @@ from kbtui.models.schema import (
 )
 from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
 from kbtui.models.stream_ending import watch_ending
-from kbtui.models.written_calls import are_own
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -229,8 +228,7 @@ class LiteLLMModel:
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                reply = self._new_reply(tools, messages)
-                async for event in self._attempt_with_notice(request, reply):
+                async for event in self._attempt_with_notice(request, self._new_reply(tools)):
                     begun = begun or not isinstance(event, ReplyNotice)
                     yield event
             except AttemptFailed as failure:
@@ -296,7 +294,7 @@ class LiteLLMModel:
         self, messages: list[Message], options: dict[str, Any], tools: Sequence[ToolSpec] = ()
     ) -> Reply:
         request = {**await self._request(messages), **options}
-        new_reply = partial(self._new_reply, tools, messages)
+        new_reply = partial(self._new_reply, tools)
         try:
             return await self._with_retries(request, new_reply)
         except ModelError as error:
@@ -359,15 +357,10 @@ class LiteLLMModel:
         newest = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
         return max(window // 8, min(window // 2, window - newest * 5 // 4))
 
-    def _new_reply(self, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> ReplyBuilder:
+    def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
         """Create a builder; calls written as text are parsed except for hosted providers."""
         is_plain_server = self.api_base is not None or is_ollama(self.name)
-        asked = next((each.content for each in reversed(messages) if each.role == "user"), "")
-        given = [each.content for each in messages if each.role != "assistant"]
-        return ReplyBuilder(
-            frozenset(tool.name for tool in tools) if is_plain_server else None,
-            partial(are_own, asked=asked, given=given),
-        )
+        return ReplyBuilder(frozenset(tool.name for tool in tools) if is_plain_server else None)
 
     def _whole(self, response: Any, reply: ReplyBuilder) -> Reply:
         if not getattr(response, "choices", None):
@@ -384,7 +377,8 @@ class LiteLLMModel:
         finish = _FINISH.get(provider_message, "error")
         if calls and finish == "stop":
             finish = "tool_calls"
-        return Reply(reply.text, calls, finish, self._usage(usage), is_data=reply.is_data)
+        told = (reply.is_data, reply.written)
+        return Reply(reply.text, calls, finish, self._usage(usage), *told)
 
     async def _request(self, messages: list[Message]) -> dict[str, Any]:
         await asyncio.to_thread(self.prepare)

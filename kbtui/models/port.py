@@ -133,7 +133,8 @@ class ReplyNotice:
 class Reply:
     """A complete answer, and the last event of every properly terminated stream.
 
-    `is_data` is set if the text is JSON that calls no tool; such text wasn't streamed.
+    `is_data` is set if the text is JSON that calls no tool; such text wasn't streamed. `written` is
+    the text after it that calls were read from; it wasn't streamed either.
     """
 
     text: str
@@ -141,6 +142,7 @@ class Reply:
     finish: FinishReason
     usage: Usage
     is_data: bool = False
+    written: str = ""
 
 
 ReplyEvent = ReplyText | ReplyReasoning | ReplyRevoked | ReplyRetry | ReplyNotice | Reply

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kbtui.models.dialects import AnswerScanner, Piece
 from kbtui.models.port import ReplyRevoked, ReplyText, ToolCall
-from kbtui.models.written_calls import Call, read_written
+from kbtui.models.written_calls import read_written
 
 
 @dataclass(slots=True)
@@ -28,14 +28,14 @@ class ReplyBuilder:
         written_tools: The tools whose calls may be written into the text, as models do behind a
             server that doesn't parse them. What may be a call is buffered until the text is
             complete. If None, text is never buffered.
-        is_own: Returns whether calls in the text are the model's own; others it quotes or explains.
         is_data: The whole text is JSON that calls no tool, or a call that can't be read; it wasn't
             yielded.
+        written: The text that calls were read from; it is no part of `text` and wasn't yielded.
     """
 
     written_tools: frozenset[str] | None = None
-    is_own: Callable[[Sequence[Call]], bool] = lambda _calls: True
     is_data: bool = False
+    written: str = ""
     _text: list[str] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _by_index: dict[int, _Call] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class ReplyBuilder:
         yield from self._record(self._scanner.flush())
         if not (held := self._scanner.held):
             return
-        written = read_written(held, self.written_tools or ())
-        calls = written.calls if self.is_own(written.calls) else ()
-        for name, arguments in calls:
+        found = read_written(held, self.written_tools or ())
+        for name, arguments in found.calls:
             call_id = f"call_{len(self._calls) + 1}"
             self._calls.append(_Call(call_id, name, _arguments_text(arguments), is_written=True))
-        if calls:
+        if found.calls:
+            self.written = held
             return
-        self.is_data = written.is_data and not self._calls and not self.text.strip()
+        self.is_data = found.is_data and not self._calls and not self.text.strip()
         self._text.append(held)
         if not self.is_data:
             yield ReplyText(held)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
@@ -32,14 +32,6 @@ _CALL_PREFIXES = tuple(
 )
 _PYTHON_PREFIXES = ("", "[", "print(", "default_api.", "print(default_api.")
 _XML_PREFIXES = ("<tool_call", "<function", "<invoke", "call:")
-
-_ABOUT_CALLS = re.compile(
-    r"\b(?:tool|function)[\s_-]?call(?:s|ing)?\b|\bcalls? (?:to|of) (?:a |the )?(?:tool|function)"
-    r"|(?:werkzeug|tool|funktions)[\s-]?aufruf|\bappels? (?:d.outil|de fonction|à un outil)"
-    r"|\bllamadas? (?:a|de) (?:la |una )?(?:herramienta|funci)",
-    re.IGNORECASE,
-)
-_QUOTES = dict.fromkeys(map(ord, "\"'`\\"))
 
 Call = tuple[str, Any]
 """The name of a tool and its arguments, an object or its JSON text."""
@@ -93,39 +85,6 @@ def read_written(text: str, tools: Collection[str]) -> TextWithCalls:
         if calls := tuple(read(text, tools)):
             return TextWithCalls(calls)
     return TextWithCalls(is_data=_is_data(text))
-
-
-def are_own(calls: Sequence[Call], asked: str, given: Iterable[str]) -> bool:
-    """Return whether calls in an answer are the model's own, and nothing that it quotes or shows.
-
-    Args:
-        calls: What was read.
-        asked: The message that is answered; one about calls gets examples of them.
-        given: All texts that the model was given.
-    """
-    if _ABOUT_CALLS.search(asked):
-        return False
-    texts = [_squeezed(text) for text in given]
-    return not any(
-        name in text and all(any(form in text for form in forms) for forms in _texts_of(arguments))
-        for name, arguments in calls
-        for text in texts
-    )
-
-
-def _texts_of(arguments: Any) -> Iterator[set[str]]:
-    """Yield the texts in the arguments of a call, each plain and as JSON writes it."""
-    if isinstance(arguments, dict | list):
-        for each in arguments.values() if isinstance(arguments, dict) else arguments:
-            yield from _texts_of(each)
-    elif isinstance(arguments, str):
-        escaped = (json.dumps(arguments, ensure_ascii=is_ascii) for is_ascii in (True, False))
-        yield {_squeezed(each) for each in (arguments, *escaped)}
-
-
-def _squeezed(text: str) -> str:
-    """Return a text without what differs in quotations: blanks, quotes, and their escapes."""
-    return "".join(text.split()).translate(_QUOTES)
 
 
 def calls_in(value: Any, tools: Collection[str]) -> list[Call]:

@@ -11,7 +11,7 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``work``: starts of requests that need a model;
 - ``reason``: starts of the reason in a decision;
 - ``change``: words that request a change, ``write`` a new entry or note; ``claim``: phrases by
-  which an answer claims to have written something;
+  which an answer claims to have written something; ``calls``: names of a model's tool calls;
 - ``small``: stop words, in addition to Whoosh's of the language;
 - ``beginners``: further words that aren't names although capitalized at the start of a clause, in
   any form with the same stem;

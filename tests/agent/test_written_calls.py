@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.events import TextRevoked
+from kbtui.agent.own_calls import are_own
 from kbtui.history.change import Actor
+from kbtui.models.port import ToolCall
 from tests.agent.conftest import ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -160,3 +162,28 @@ async def test_thoughts_that_are_known_by_their_end_are_taken_back(
     assert TextRevoked in [type(event) for event in told.events]
     assert told.finished.text == "It is in the cellar."
     assert [each.content for each in session.messages][1:] == ["It is in the cellar."]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "How does a tool call look?",
+        "Zeig mir einen Werkzeugaufruf.",
+        "¿Qué es una llamada a función?",
+        "C'est quoi, un appel d'outil ?",
+        "Che cos'è una chiamata di funzione?",
+    ],
+)
+def test_who_asks_about_calls_gets_examples_in_any_language(asked: str) -> None:
+    assert not are_own([ToolCall("1", "write_entry", "{}")], asked, [])
+
+
+def test_a_call_in_what_was_given_is_no_own_one_whatever_its_form() -> None:
+    arguments = {"title": "Boiler “B”", "body": "It is 1.6 bar.\nSince May."}
+    own = [ToolCall("1", "write_entry", json.dumps(arguments))]
+    note = f"The log says: {json.dumps({'arguments': arguments, 'name': 'write_entry'})}"
+    assert are_own(own, "Write down the pressure.", ["Boiler “B”: It is 1.6 bar. Since May."])
+    assert not are_own(own, "What does the log say?", [note])
+    assert not are_own(
+        own, "And now?", ['write_entry(title="Boiler “B”", body="It is 1.6 bar.\nSince May.")']
+    )

@@ -12,7 +12,6 @@ import pytest
 from kbtui.models.dialects import without_thoughts
 from kbtui.models.port import ReplyReasoning, ReplyRevoked, ReplyText
 from kbtui.models.reply_builder import ReplyBuilder
-from kbtui.models.written_calls import are_own
 
 TOOLS = frozenset({"write_entry", "search", "rename_entry"})
 ARGUMENTS = {"kind": "fact", "title": "Boiler pressure", "body": "It is 1.6 bar.\nSince “May”."}
@@ -121,6 +120,7 @@ OTHER = [
     "[1] says so, [[boiler]] too.\n[Ottokar](x.md) {curly} text.",
     ">>> print(1)\n1",
     "Action: none needed.\nfunction=3 <function of x>",
+    "It is XML:\n<reasoning>\nwhy\n</reasoning>\nand so on.",
     "a < b and b > c, <b>bold</b>, x |> f <| y",
     "~~~\n{\n~~~\n",
 ]
@@ -188,15 +188,6 @@ def test_two_calls_in_one_answer_are_two() -> None:
 
 def test_a_call_within_a_thought_is_none() -> None:
     assert told(f"<think>{CALLS['hermes']}</think>Done.", 4)[2] == []
-
-
-def test_what_a_model_was_given_or_explains_is_no_call_of_its_own() -> None:
-    calls = [("write_entry", ARGUMENTS)]
-    note = f"The log says:\n\n    {json.dumps({'arguments': ARGUMENTS, 'name': 'write_entry'})}"
-    assert are_own(calls, "Write down the pressure.", ["Boiler pressure: It is 1.6 bar."])
-    assert not are_own(calls, "What does the log say?", [note])
-    assert not are_own(calls, "How does a tool call look?", [])
-    assert not are_own(calls, "Zeig mir einen Werkzeugaufruf.", [])
 
 
 def test_an_unknown_or_broken_call_is_data_and_not_shown() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import cache, partial
@@ -69,7 +70,7 @@ class Agent:
             recall = Recall()
             try:
                 begin = partial(self._begin, turn_id, session, message, text, model, recall)
-                turn = await in_thread(begin)
+                turn = await _unless_stopped(in_thread(begin), recall)
             except KbtuiError as error:
                 yield TurnStarted(turn_id, session.id, message.id)
                 yield _failure(error, session, turn_id)
@@ -240,6 +241,17 @@ def _ground(session: Session, last: int) -> Ground:
     answers = [each for each in messages if each.role == "assistant"]
     answered = [(local(each.time).date(), each.content) for each in answers]
     return ground_of(messages, may_ask=False) | Ground.of(answered)
+
+
+async def _unless_stopped(beginning: Awaitable[Turn], recall: Recall) -> Turn:
+    """Return the turn that begins in a thread; if it is stopped meanwhile, it waits no longer."""
+    begun = asyncio.ensure_future(beginning)
+    try:
+        return await asyncio.shield(begun)
+    except asyncio.CancelledError:
+        recall.give_up()
+        await asyncio.wait([begun])
+        raise
 
 
 def _busy(session: Session) -> ConflictError:

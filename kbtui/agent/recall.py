@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from time import monotonic
 
 from kbtui.agent.quoting import Quoting
@@ -33,12 +34,15 @@ class Recall:
     def __init__(self) -> None:
         self._context: ToolContext | None = None
         self._found: tuple[Candidate, ...] = ()
-        self._failed = False
+        self._done = threading.Event()
         self._until = 0.0
+        self._failure = ""
         self._thread: threading.Thread | None = None
 
     def begin(self, context: ToolContext, message: str) -> None:
-        """Start the search in a thread."""
+        """Start the search in a thread, unless it was given up already."""
+        if self._done.is_set():
+            return
         self._context = context
         self._until = monotonic() + WAIT_SECONDS
         self._thread = threading.Thread(
@@ -50,27 +54,30 @@ class Recall:
         try:
             self._found = Quoting(context).about(message)
         except Exception as error:  # noqa: BLE001 - a damaged index raises what its engines do
-            self._failed = True
+            self._failure = "What is known about this couldn't be looked up; kbtui.log says why."
             log.warning("nothing is recalled: %s: %s", type(error).__name__, error)
+        finally:
+            self._done.set()
 
-    @property
+    def give_up(self) -> None:
+        """Let nobody wait for the search any more."""
+        self._until = 0.0
+        self._done.set()
+
+    @cached_property
     def problem(self) -> str:
         """What a person should know if nothing could be found, else ``""``.
 
-        Waits for the search until `WAIT_SECONDS` after its begin.
+        Waits for the search until `WAIT_SECONDS` after its begin. What it was then stays, so that
+        the model and the person are told the same.
         """
-        if self._thread is None:
-            return ""
-        self._thread.join(max(0.0, self._until - monotonic()))
-        if self._failed:
-            return "What is known about this couldn't be looked up; kbtui.log says why."
-        if self._thread.is_alive():
-            log.warning("nothing is recalled: the search took longer than %.0f s", WAIT_SECONDS)
-            return (
-                f"What is known about this couldn't be looked up within {WAIT_SECONDS:.0f} s, so"
-                " the answer may lack it."
-            )
-        return ""
+        if self._thread is None or self._done.wait(max(0.0, self._until - monotonic())):
+            return self._failure
+        log.warning("nothing is recalled: the search took longer than %.0f s", WAIT_SECONDS)
+        return (
+            f"What is known about this couldn't be looked up within {WAIT_SECONDS:.0f} s, so the"
+            " answer may lack it."
+        )
 
     def text(self, shown: str, budget: int) -> str:
         """Return what was found, numbered for citation, except lines in `shown`; may be empty.

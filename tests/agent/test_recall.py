@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from kbtui.agent import recall
 from kbtui.agent.events import NoticeGiven
 from kbtui.knowledge_base import KnowledgeBase
 from tests.agent.conftest import Remote, Told, ask, model_at
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
@@ -156,6 +158,29 @@ async def test_a_turn_goes_on_without_an_index_that_takes_too_long_and_says_so(
     assert any("within 0 s" in each for each in notices(told))
     assert not let_go.is_set()
     let_go.set()
+
+
+async def test_a_turn_that_is_stopped_waits_for_no_index(
+    kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go, searching = threading.Event(), threading.Event()
+
+    def search(*_: object, **__: object) -> None:
+        searching.set()
+        let_go.wait()
+
+    monkeypatch.setattr(kb.search, "search", search)
+    monkeypatch.setattr(recall, "WAIT_SECONDS", 3 * PATIENCE)
+    with ScriptedServer([Reply("Hello.")]) as server:
+        turn = asyncio.create_task(ask(kb, session, QUESTION, model_at(server)))
+        while not searching.is_set():  # noqa: ASYNC110 - set in a thread
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        ended, _ = await asyncio.wait([turn], timeout=PATIENCE)
+        let_go.set()
+    assert ended
+    assert turn.cancelled()
+    assert server.prompts == []
 
 
 def notices(told: Told) -> list[str]:

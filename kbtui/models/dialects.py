@@ -21,6 +21,7 @@ from kbtui.models.port import ReplyReasoning, ReplyRevoked, ReplyText
 from kbtui.models.written_calls import Guess, guess_call, guess_data
 
 _TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
+_ONLY_FIRST = ("<thought>", "<thoughts>", "<reasoning>")  # later on, an answer may have such XML
 _FINAL = "<|channel|>final<|message|>"
 _THOUGHTS = {
     **{f"<{tag}>": (f"</{tag}>",) for tag in _TAGS},
@@ -207,7 +208,9 @@ class AnswerScanner:
             yield from self._json(begins_line=begins_line, is_last=is_last)
         elif kind is _Kind.END:
             yield from self._end(mark)
-        elif not begins_line and not _SPECIAL.match(mark):
+        elif not _SPECIAL.match(mark) and (
+            not begins_line or (mark in _ONLY_FIRST and not self._is_empty)
+        ):
             self._as_text.update(_THOUGHTS.get(mark, ()))
             yield from self._text(len(mark))
         elif kind is _Kind.THOUGHT:

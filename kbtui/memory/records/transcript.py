@@ -13,7 +13,6 @@ from datetime import datetime
 
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
-from kbtui.models.dialects import without_thoughts
 from kbtui.offline.lines import sentences
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.sessions.slices import Unit
@@ -62,7 +61,12 @@ class SessionTranscript:
     def spoken(message: SessionMessage) -> str:
         """Return a message's text without a model's reasoning and the forgotten parts."""
         text = message.content.replace(FORGOTTEN_MARK, "").strip()
-        return without_thoughts(text) if message.role == "assistant" else text
+        if message.role != "assistant":
+            return text
+        # Whoever answers without a model loads this module, too, and has none to read.
+        from kbtui.models.dialects import without_thoughts
+
+        return without_thoughts(text)
 
     def text(self, units: Iterable[Unit]) -> str:
         """Return the text of some units as a model is shown it."""

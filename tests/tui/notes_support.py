@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from textual.screen import Screen
+
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
@@ -16,6 +18,7 @@ from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.terminal.layout import TellsSizes
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
-    from textual.screen import Screen
 
     from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
 
@@ -123,6 +125,10 @@ def agent_writes(kb: Any, path: str, text: str) -> None:
     kb.library.write(path, text, expecting=old, actor=Actor.AGENT, reason="told so")
 
 
+class _NotesScreen(TellsSizes, Screen[None]):
+    """Laid out as the app's own screens are."""
+
+
 class NotesApp(KeysInOrder):
     """Shows a `NotesPane` and remembers what it asks of the rest of the app."""
 
@@ -131,6 +137,9 @@ class NotesApp(KeysInOrder):
         self.kb = kb
         self.seen: list[Any] = []
         self._first_screen = screen
+
+    def get_default_screen(self) -> Screen[Any]:
+        return _NotesScreen(id="_default")
 
     def compose(self) -> Any:
         yield NotesPane(id="notes")

@@ -27,6 +27,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.layout import TellsSizes
 from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.title_row import TitleRow
@@ -57,7 +58,7 @@ _SLOW_OPEN_SECONDS = 1.0
 _STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
 
 
-class MainScreen(Screen[None]):
+class MainScreen(TellsSizes, Screen[None]):
     """The screen that composes the panes and routes messages between them."""
 
     AUTO_FOCUS = "#prompt"

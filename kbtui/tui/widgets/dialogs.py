@@ -20,6 +20,7 @@ from kbtui.presentation.notes import kind_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.messages import tell
+from kbtui.tui.terminal.layout import TellsSizes
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import last_parts
 from kbtui.tui.widgets.kinds import sign
@@ -33,7 +34,7 @@ QUIET_SECONDS = 1.0
 """Seconds without a key press after which the user counts as not typing."""
 
 
-class Dialog(ModalScreen[Answer | None], Generic[Answer]):
+class Dialog(TellsSizes, ModalScreen[Answer | None], Generic[Answer]):
     """A centred modal box with key hints in its lower border; Esc dismisses it with None.
 
     There are two widths: the default for questions, and a wider one, by the class ``wide``, for

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.terminal.layout import TellsSizes
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
@@ -17,7 +18,7 @@ from kbtui.tui.widgets.title_row import TitleRow, folder_of
 Result = TypeVar("Result")
 
 
-class FullScreen(Screen[Result], Generic[Result]):
+class FullScreen(TellsSizes, Screen[Result], Generic[Result]):
     """A screen between a title row and key hints, with a body that the subclass composes.
 
     A container of the class ``parts`` in the body holds two parts, side by side if the screen is

@@ -30,9 +30,10 @@ def _usual_collector():
 def test_what_stays_is_not_visited_by_collections():
     collect_rarely()
     kept = [[] for _ in range(1_000)]
-    assert gc.get_freeze_count() == 0
+    imported = gc.get_freeze_count()
+    assert imported
     freeze_objects()
-    assert gc.get_freeze_count() > len(kept)
+    assert gc.get_freeze_count() - imported > len(kept)
     assert not any(thing is kept for thing in gc.get_objects())
 
 

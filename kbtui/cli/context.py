@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import unicodedata
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
+_OBJECTS = 100_000  # between collections: a short command makes fewer that stay
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -62,6 +64,9 @@ class WorkspaceOption:
         """Open the knowledge base like `opened`; the caller has to close it."""
         from kbtui.knowledge_base import KnowledgeBase
 
+        gc.freeze()  # what was imported isn't garbage, and is never looked at
+        gc.set_threshold(_OBJECTS)
+        gc.enable()
         return KnowledgeBase.open(self.named, create=self.named is None)
 
     def check(self) -> None:

@@ -30,7 +30,6 @@ from kbtui.errors import StorageError
 
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _BROKEN_PIPE = 141  # a shell's status for a program killed by SIGPIPE
-_OBJECTS = 20_000  # between collections; imports make many and leave no garbage
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -130,7 +129,7 @@ for _command in (
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code, without raising."""
-    gc.set_threshold(_OBJECTS)
+    gc.disable()  # imports leave no garbage; `WorkspaceOption.open` enables it again
     output.prepare_streams()
     try:
         status = _invoke(list(argv))
@@ -145,6 +144,8 @@ def run(argv: Sequence[str]) -> int:
         return (
             _report_full(error) if isinstance(error, OSError) and _is_full(error) else report(error)
         )
+    finally:
+        gc.enable()
     return status
 
 

@@ -30,8 +30,8 @@ from kbtui.tui.terminal import outside
 from kbtui.tui.widgets.dialogs import NewEntryDialog, ask, ask_text, pick
 from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.files import blob_of, text_of
-from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX, is_recorded
+from kbtui.workspace.files import blob_of, is_protected, text_of
+from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX, is_recorded, short_name
 
 _MAX_TASKS = 5_000
 
@@ -173,6 +173,14 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     commit = await make_change(node, kb.history, link, question)
     if commit is not None:
         tell(node, f"{counted(len(commit.paths), 'note')} link to {title} now.")
+
+
+async def may_replace(node: DOMNode, kb: KnowledgeBase, path: str) -> bool:
+    """Return whether a file may be replaced; of a read-only one the user is asked."""
+    if not await asyncio.to_thread(is_protected, kb.workspace, path):
+        return True
+    text = f"{short_name(path)} is read-only: its mode doesn't allow writing."
+    return await ask(node, "Read-only", text, {"r": "replace it anyway"}) == "r"
 
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:

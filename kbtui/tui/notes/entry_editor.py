@@ -34,6 +34,7 @@ from kbtui.tui.diff.confirm import choose_version
 from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.completion import Completer, Vocabulary
 from kbtui.tui.notes.documents import Document, load_document
+from kbtui.tui.notes.entry_actions import may_replace
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import Debounce, latest, run_latest
@@ -47,7 +48,7 @@ from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.tui.widgets.text_field import why_too_long
-from kbtui.workspace.files import is_gone, is_protected
+from kbtui.workspace.files import is_gone
 from kbtui.workspace.layout import short_name
 
 _DRAFT_AFTER_SECONDS = 0.8
@@ -274,17 +275,11 @@ class EntryEditor(Pane):
 
     async def _may_write(self) -> bool:
         """Ask before a deleted note is written again, or a read-only one replaced."""
-        name = short_name(self.path)
         if self._is_deleted:
-            text = f"{name} was deleted outside while you edited it."
+            text = f"{short_name(self.path)} was deleted outside while you edited it."
             return await ask(self, "Deleted meanwhile", text, {"w": "write it again"}) == "w"
-        if self._replaces_protected or not await asyncio.to_thread(
-            is_protected, self._kb.workspace, self.path
-        ):
-            return True
-        text = f"{name} is read-only: its mode doesn't allow writing."
-        answer = await ask(self, "Read-only", text, {"r": "replace it anyway"})
-        self._replaces_protected = answer == "r"
+        if not self._replaces_protected:
+            self._replaces_protected = await may_replace(self, self._kb, self.path)
         return self._replaces_protected
 
     async def _headings_to_follow(self) -> Mapping[str, str]:

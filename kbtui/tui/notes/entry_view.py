@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.knowledge.format.body import headings_of, line_named, task_at
+from kbtui.knowledge.format.body import TaskLine, headings_of, line_named, task_at
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
@@ -31,7 +31,7 @@ from kbtui.tui.notes.documents import (
     tick,
 )
 from kbtui.tui.notes.embeds import with_embeds
-from kbtui.tui.notes.entry_actions import open_web_link
+from kbtui.tui.notes.entry_actions import may_replace, open_web_link
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
@@ -340,8 +340,12 @@ class EntryView(Pane):
         line = self.body.pointed_source
         task = task_at(document.text, line)
         if task is not None:
-            self._tick_queue.run(asyncio.to_thread, tick, self._kb, document.path, task)
+            self._tick_queue.run(self._tick, document.path, task)
         return task is not None
+
+    async def _tick(self, path: str, task: TaskLine) -> None:
+        if await may_replace(self, self._kb, path):
+            await asyncio.to_thread(tick, self._kb, path, task)
 
     # Links
 

@@ -260,6 +260,25 @@ async def test_a_task_that_was_changed_meanwhile_is_left_alone_and_that_is_said(
         assert (kb.workspace.root / TASKS).read_bytes() == other
 
 
+async def test_a_task_of_a_read_only_note_is_ticked_when_one_says_so(tmp_path):
+    kb = make_kb(tmp_path, {"topics/tasks.md": WITH_TASKS})
+    file = kb.workspace.root / TASKS
+    file.chmod(0o444)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, TASKS, 3)
+        await until(pilot, lambda: notes.view.body.has_cursor)
+        await pilot.press("space")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert "read-only" in app.screen.text.plain
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert file.read_bytes() == WITH_TASKS.encode()
+        await pilot.press("space", "r")
+        await until(pilot, lambda: b"[x] buy milk" in file.read_bytes())
+        assert file.stat().st_mode & 0o777 == 0o444
+
+
 async def test_space_folds_a_callout(tmp_path):
     app = NotesApp(make_kb(tmp_path, {"topics/tasks.md": "# Q\n\n> [!faq]- Why\n> Because.\n"}))
     async with app.run_test() as pilot:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 ENTER, ESC, TAB, UP, DOWN = "\r", "\x1b", "\t", "\x1b[A", "\x1b[B"
+SHIFT_TAB = "\x1b[Z"
 CTRL_C, CTRL_D, CTRL_J, CTRL_S = "\x03", "\x04", "\n", "\x13"
 F = {
     n: f"\x1bO{'PQRS'[n - 1]}" if n <= 4 else f"\x1b[{[15, 17, 18, 19, 20, 21][n - 5]}~"

@@ -25,12 +25,11 @@ from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
 from kbtui.offline.language import begins, of_all
 from kbtui.offline.message import Kind, Reading, asks, read_message
-from kbtui.sessions import KEEP
+from kbtui.sessions import FROM_NOTES, KEEP, SEARCH
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
 from kbtui.workspace.layout import ENTRIES
 
-SEARCH = "search"
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
 _PATH_LINK = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)\]\]")
@@ -48,7 +47,7 @@ _FORGET = (
 )
 _MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {
-    "sure": "From your notes:",
+    "sure": FROM_NOTES,
     "near": "Nothing says so in these words; nearest:",
     "none": "I don't know: nothing near that in your notes.",
 }

@@ -38,6 +38,12 @@ def format_day(day: date, today: date | None = None) -> str:
     return short if day.year == today.year else f"{short} {day.year}"
 
 
+def recent_day(day: date) -> str:
+    """Format a day like `format_day`, but the last two as ``today`` and ``yesterday``."""
+    today = datetime.now().astimezone().date()
+    return {0: "today", 1: "yesterday"}.get((today - day).days, format_day(day, today))
+
+
 def format_written_day(text: str) -> str:
     """Format a text that begins with an ISO date like `format_day`; return other text as is."""
     try:

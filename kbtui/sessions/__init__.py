@@ -8,6 +8,10 @@ log is never shortened: rewinds, titles and redactions by the user are records o
 
 KEEP = "keep"
 """The name of the tool call that records what was said without a model; hidden from models."""
+SEARCH = "search"
+"""The name of the tool that searches, for a model and for an answer without one."""
+FROM_NOTES = "From your notes:"
+"""The first line of an answer that only quotes."""
 
 MARKS = "marks"
 """The key in a message's `meta` of the text that kbtui added below an answer."""

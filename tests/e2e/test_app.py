@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.program import ROOT
 from tests.importers.exports import claude, written
-from tests.terminal import CTRL_S, ENTER, ESC, F, Terminal
+from tests.terminal import CTRL_S, ENTER, ESC, SHIFT_TAB, F, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     written = decision.read_text()
 
     app.send("why PostgreSQL for analytics?" + ENTER)
-    app.wait_for("From your notes:", "▌ we decided to use PostgreSQL", "[1]")
+    app.wait_for("▌ we decided to use PostgreSQL", "[1]")
 
     app.send(F[3])
     app.wait_for("▾ Decisions", "H history of it")
@@ -83,7 +83,11 @@ def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path)
     with _app(workspace) as terminal:
         terminal.wait(lambda screen: "Ask, tell" in screen)
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("╭ the journal", "Noted.")
+        terminal.wait_for("> the cake is in the oven", "✓ today")
+        terminal.send("the cake is burnt" + ENTER)
+        terminal.wait(lambda screen: screen.count("✓ today") == 2)
+        terminal.send(SHIFT_TAB + "u")
+        terminal.wait_for("undone · today")
     (day,) = (workspace / "memory").glob("????-??-??.md")
     assert day.read_text().endswith(" the cake is in the oven\n")
 
@@ -118,7 +122,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
         terminal.send(SAID + ENTER)
         terminal.wait_for("◆ Use PostgreSQL for analytics ─")
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("╭ the journal", "Noted.")
+        terminal.wait_for("> the cake is in the oven", "✓ today")
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:
@@ -138,7 +142,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
 
 def test_an_edit_from_outside_shows_up_as_the_users(app: Terminal, workspace: Path) -> None:
     app.send("remember that the cake is in the oven" + ENTER)
-    app.wait_for("╭ Memory ─", "Remembered, for every conversation.")
+    app.wait_for("✓ remembered · u")
     (workspace / "knowledge/topics/from-vim.md").write_text("# From vim\n\nWritten elsewhere.\n")
     app.send(F[4])
     app.wait_for("─ History", "From vim", "You")
@@ -166,7 +170,7 @@ def test_an_export_is_dropped_looked_at_imported_asked_about_and_cited(
     app.wait_for("Claude.ai: 1 conversation; 2 messages")
 
     app.send("which acid descales a kettle?" + ENTER)
-    app.wait_for("From your notes:", "▌ Citric acid descales", "[1]", "were told", "5 March 2024")
+    app.wait_for("▌ Citric acid descales", "[1]", "were told", "5 March 2024")
     app.send("\x1b[Z")
     app.send("o")
     app.wait_for("Talk a", "How do I descale my kettle?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from kbtui.errors import KbtuiError, NotFoundError
@@ -27,7 +28,8 @@ from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.entry_actions import open_web_link
-from kbtui.tui.widgets.dialogs import ask, ask_text
+from kbtui.tui.widgets.dialogs import ask, ask_text, pick
+from kbtui.tui.widgets.row_list import Choice
 
 
 def run_on_last_answer(host: ChatHost, slash: str) -> None:
@@ -49,6 +51,8 @@ def _expand(host: ChatHost, item: Item) -> None:
         host.transcript.item_changed(item)
     elif isinstance(item, NotKeptItem) and not item.kept:
         _keep(host, item)
+    elif len(item.sources) > 1:
+        host.run(_open_source(host, item))
     elif item.target is not None:
         host.post_message(OpenEntry(item.target.path, item.target.line))
 
@@ -63,6 +67,14 @@ def _toggle_tool(host: ChatHost, item: ToolItem) -> None:
         below = transcript.items[at : at + len(item.paths)]
         transcript.take_out(*(link for link in below if isinstance(link, LinkItem)))
         transcript.add_after(item, ())
+
+
+async def _open_source(host: ChatHost, item: Item) -> None:
+    """Open one of several sources of an answer."""
+    choices = [Choice(source.label, source.name.plain, source.to) for source in item.sources]
+    target = await pick(host.app, f"Sources {len(choices)}", choices)
+    if target is not None:
+        host.post_message(OpenEntry(target.path, target.line))
 
 
 def _copy(host: ChatHost, item: Item) -> None:
@@ -205,8 +217,11 @@ async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
 
 
 def _strike_cards(host: ChatHost, turn: str) -> None:
-    """Mark the cards of a turn as undone."""
+    """Mark the cards and the receipt of a turn as undone."""
     for item in host.transcript.items:
+        if isinstance(item, UserItem) and item.turn == turn and item.receipt is not None:
+            item.receipt = replace(item.receipt, undone=True)
+            host.transcript.item_changed(item)
         if isinstance(item, ToolItem) and item.turn == turn and item.changes:
             item.undone = True
             host.transcript.item_changed(item)

@@ -55,6 +55,7 @@ class ToolItem(Item):
     tool: str = ""
     arguments: str = ""
     about: str = ""
+    query: str = ""
     details: str = ""
     summary: str = ""
     output: str = ""

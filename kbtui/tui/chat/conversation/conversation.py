@@ -52,7 +52,9 @@ from kbtui.tui.chat.conversation.items import (
     UserItem,
     citation_items,
     failure,
+    quotes_all,
 )
+from kbtui.tui.chat.conversation.receipts import fold
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.conversation.turn_view import TurnView
 from kbtui.tui.chat.conversation.written import WrittenNote, read_written, undone_commits
@@ -342,6 +344,7 @@ def _layout(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int
         _read_written_notes(
             kb, [item for item in items if isinstance(item, ToolItem) and item.changes]
         )
+    items = fold(items)
     for item in items:
         item.lines(width)
     return items
@@ -412,6 +415,7 @@ def _tool_item(call: ToolCall, turn: str, names: Names) -> ToolItem:
         tool=call.name,
         arguments=argument_line(arguments),
         about=note_about(call.name, arguments),
+        query=str(arguments.get("query", "")),
         details=argument_details(arguments),
         names=names,
         turn=turn,
@@ -424,7 +428,10 @@ def _answer_items(message: SessionMessage, turn: str, names: Names) -> list[Item
     answer = AnswerItem(
         text=message.content, turn=turn, message=message.id, interrupted=message.interrupted
     )
-    return [answer, *citation_items(_citations(message.meta), turn, names)]
+    sources = citation_items(_citations(message.meta), turn, names)
+    if quotes_all(answer.text, sources):
+        answer.cites, sources = tuple(sources), []
+    return [answer, *sources]
 
 
 def _finish_tool(tool: ToolItem | None, message: SessionMessage) -> None:

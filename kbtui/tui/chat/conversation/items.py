@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.content import Content
+from textual.style import Style
 
 from kbtui.agent.events import Citation, Earlier
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.document import Document
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
-from kbtui.presentation.times import format_written_day
+from kbtui.presentation.times import format_written_day, recent_day
+from kbtui.sessions import FROM_NOTES
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.markdown.layout import Rendered
 from kbtui.tui.markdown.plain import as_read
@@ -33,6 +36,9 @@ _NOT_KEPT = "  ○ not kept: "
 _KEEPS = " · Shift+Tab Enter keeps it"
 _BEFORE = "  ↶ before: "
 _INDENT = "    "
+_RECEIPT_GAP = 2
+_BETWEEN = " · "
+_QUOTE = "> "
 _MARKS_PAST = " · Shift+Tab r marks it as past"
 
 
@@ -100,6 +106,11 @@ class Item:
         """The target of Enter and `o`."""
         return None
 
+    @property
+    def sources(self) -> Sequence[LinkItem]:
+        """The sources that are named in the item itself."""
+        return ()
+
     def linked(self, number: int) -> Target | None:
         """Return the target of link `number` in the text."""
         del number
@@ -115,11 +126,34 @@ class Item:
         return int(not (before.dense and self.dense))
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where a message was kept, and when, as ``HH:MM``; without a time it is remembered."""
+
+    path: str
+    time: str = ""
+    is_task: bool = False
+    undone: bool = False
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The receipt in words, such as ``✓ today 20:33 · u``, and in fewer where there is no room.
+
+        `u` takes back what was kept.
+        """
+        day = day_of_note(self.path)
+        when = f"{recent_day(day)} {self.time}".strip() if day else "remembered"
+        if self.undone:
+            return f"undone · {when}", "undone"
+        return f"✓ {'task, ' if self.is_task else ''}{when} · u", f"✓ {self.time} u"
+
+
 @dataclass(eq=False, slots=True)
 class UserItem(Item):
     """A message of the person; `queued` while an earlier answer is being generated."""
 
     queued: bool = False
+    receipt: Receipt | None = None
 
     def lay_out(self, width: int) -> list[Line]:
         style = ".chat--queued" if self.queued else ".chat--user-text"
@@ -128,9 +162,30 @@ class UserItem(Item):
             mark = Content.styled(_USER_MARK if index == 0 else "  ", ".chat--user-mark")
             text = part.content.stylize(style)
             lines.append(Line(mark + text, 0, "chat--user", part.joined))
+        if self.receipt is not None:
+            _add_receipt(lines, self.receipt, width)
         if self.queued:
             lines.append(Line(Content.styled("  queued · Up takes it back", ".chat--muted")))
         return lines
+
+    @property
+    def target(self) -> Target | None:
+        """The page that it was kept in."""
+        return Target(self.receipt.path) if self.receipt is not None else None
+
+
+def _add_receipt(lines: list[Line], receipt: Receipt, width: int) -> None:
+    """Put a receipt at the right end of a message, or below it where it doesn't fit."""
+    last = lines[-1].content
+    room = width - last.cell_length - _RECEIPT_GAP
+    label = next((each for each in receipt.labels if cell_len(each) <= room), "")
+    if not label:
+        last, label = Content(), receipt.labels[0]
+        lines.append(Line(last))
+    blank = " " * max(0, width - last.cell_length - cell_len(label))
+    whole = Content.assemble(last, blank, (label, ".chat--muted"))
+    joined = lines[-1].joined
+    lines[-1] = Line(whole.truncate(width, ellipsis=True), 0, "chat--user", joined)
 
 
 @dataclass(eq=False, slots=True)
@@ -139,6 +194,7 @@ class AnswerItem(Item):
 
     streaming: bool = False
     interrupted: bool = False
+    cites: tuple[LinkItem, ...] = ()
     links: list[LinkRef] = field(default_factory=list, init=False)
     _stable: int = field(default=0, init=False)
     _stable_lines: list[Line] = field(default_factory=list, init=False)
@@ -159,7 +215,8 @@ class AnswerItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """Lay out the text; while streaming, only what follows the last settled paragraph."""
         if not self.streaming:
-            lines, self.links, _ = _markdown(self.text, width)
+            lines, self.links, _ = _markdown(without_lead(self.text), width)
+            lines = self._with_sources(lines, width)
         else:
             self._settle_paragraphs(width)
             rest = self.text[self._stable :]
@@ -176,6 +233,42 @@ class AnswerItem(Item):
             part = _markdown(self.text[self._stable : end], width)
             self._stable_lines = [*self._stable_lines, *part.lines, Line(Content())]
             self._stable = end
+
+    def _with_sources(self, lines: Sequence[Line], width: int) -> list[Line]:
+        """Name each source behind the quote that has its number, or below where it doesn't fit."""
+        shown, below, seen = list(lines), [], set[str]()
+        for number, source in enumerate(self.cites):
+            if source.to.path in seen:
+                continue
+            seen.add(source.to.path)
+            name = source.name.stylize(Style.from_meta({"target": number}))
+            at = max((at for at, line in enumerate(shown) if source.label in line.text), default=-1)
+            quote = shown[at].content if at >= 0 else Content()
+            if at >= 0 and quote.cell_length + len(_BETWEEN) + name.cell_length <= width:
+                whole = Content.assemble(quote, (_BETWEEN, ".chat--muted"), name)
+                shown[at] = Line(whole, shown[at].source, shown[at].fill, shown[at].joined)
+            else:
+                label = Content.styled(f"  {source.label} ", ".chat--cite")
+                below.append(Line((label + name).truncate(width, ellipsis=True)))
+        return [*shown, *below]
+
+    @property
+    def sources(self) -> Sequence[LinkItem]:
+        return self.cites
+
+    @property
+    def target(self) -> Target | None:
+        """The first source."""
+        return self.linked(0)
+
+    def linked(self, number: int) -> Target | None:
+        """Return source `number`."""
+        return self.cites[number].to if number < len(self.cites) else None
+
+    def gap_after(self, before: Item) -> int:
+        """Return 0 below the question if the answer is a quote, whose bar sets it off."""
+        is_quote = without_lead(self.text).startswith(_QUOTE)
+        return 0 if is_quote and isinstance(before, UserItem) else Item.gap_after(self, before)
 
     def link(self, number: int) -> LinkRef | None:
         """Return Markdown link `number` of the text, once the answer is complete."""
@@ -217,15 +310,17 @@ class LinkItem(Item):
     named: Named | None = None
 
     def lay_out(self, width: int) -> list[Line]:
+        head = Content.assemble(("  ", ""), (f"{self.label} ", ".chat--cite"), self.name)
+        return [Line(head.truncate(width, ellipsis=True))]
+
+    @property
+    def name(self) -> Content:
+        """The name of the entry with its sign, and the note about it."""
         named = self.named or _path_names[self.to.path]
         note = clean_line(self.note)
-        head = Content.assemble(
-            ("  ", ""),
-            (f"{self.label} ", ".chat--cite"),
-            with_sign(named, ".chat--link"),
-            (note and f"  {note}", ".chat--muted"),
+        return Content.assemble(
+            with_sign(named, ".chat--link"), (note and f"  {note}", ".chat--muted")
         )
-        return [Line(head.truncate(width, ellipsis=True))]
 
     @property
     def source(self) -> str:
@@ -341,6 +436,18 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
         to = Target(cited.path, cited.first)
         items.append(LinkItem(label=f"[{cited.n}]", to=to, note=note, named=named, turn=turn))
     return items
+
+
+def quotes_all(text: str, sources: Sequence[LinkItem]) -> bool:
+    """Return whether all that an answer cites stands in its quotes."""
+    cited = [line for line in text.splitlines() if any(each.label in line for each in sources)]
+    return bool(cited) and all(line.startswith(_QUOTE) for line in cited)
+
+
+def without_lead(answer: str) -> str:
+    """Return an answer that only quotes without the line that says so: its bars say it."""
+    quotes = answer.removeprefix(FROM_NOTES).lstrip("\n")
+    return quotes if quotes.startswith(_QUOTE) else answer
 
 
 def wrapped(text: str, width: int) -> list[Line]:

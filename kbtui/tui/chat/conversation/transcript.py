@@ -169,6 +169,9 @@ class Transcript(FlowView, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
+        if self.cursor is not None and len(self.cursor.sources) > 1:
+            self.action_act("expand")
+            return
         self._follow_target(None if self.cursor is None else self._target_of(self.cursor))
 
     def _follow_target(self, target: Target | None) -> None:

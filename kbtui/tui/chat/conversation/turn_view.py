@@ -36,7 +36,9 @@ from kbtui.tui.chat.conversation.items import (
     PendingItem,
     UserItem,
     citation_items,
+    quotes_all,
 )
+from kbtui.tui.chat.conversation.receipts import after_receipt, is_own_words, receipt_of
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.conversation.written import WrittenNote
 from kbtui.tui.terminal.restless import is_still
@@ -63,6 +65,8 @@ class TurnView:
         self._reasoning: ReasoningItem | None = None
         self._tools: dict[str, ToolItem] = {}
         self._pending: PendingItem | None = None
+        self._sentence = ""  # what the receipt says already
+        self._held = ""  # the beginning of an answer that may be that sentence
         self._show_pending()
 
     def show(self, event: Event) -> None:
@@ -121,7 +125,12 @@ class TurnView:
             self._pending = None
 
     def _add_text(self, text: str) -> None:
-        if not text:
+        text, self._held = self._held + text, ""
+        if self._answer is None and self._sentence.startswith(text):
+            self._held = text
+        else:
+            text = after_receipt(text, self._sentence) if self._answer is None else text
+        if self._held or not text:
             return
         self._hide_pending()
         self._reasoning = None
@@ -155,16 +164,20 @@ class TurnView:
     def _start_tool(self, event: ToolStarted) -> None:
         self._hide_pending()
         self._end_answer()
-        self._tools[event.call] = self._add(
-            ToolItem(
-                turn=self.turn,
-                tool=event.tool,
-                arguments=argument_line(event.arguments),
-                about=note_about(event.tool, event.arguments),
-                details=argument_details(event.arguments),
-                names=self.names,
-            )
+        query = str(event.arguments.get("query", ""))
+        self._tools[event.call] = tool = ToolItem(
+            turn=self.turn,
+            tool=event.tool,
+            arguments=argument_line(event.arguments),
+            about=note_about(event.tool, event.arguments),
+            query=query,
+            details=argument_details(event.arguments),
+            names=self.names,
         )
+        if is_own_words(event.tool, query, self._message.text):
+            self._show_pending()
+        else:
+            self._add(tool)
 
     def _finish_tool(self, event: ToolFinished) -> None:
         tool = self._tools.get(event.call)
@@ -173,16 +186,33 @@ class TurnView:
         tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
         tool.changes, tool.proposal = event.changes, event.proposal
         tool.names, tool.written = self.names, self.written
-        self._transcript.item_changed(tool)
+        self._show_finished(tool)
         if all(other.ok is not None for other in self._tools.values()):
             self._show_pending()
 
+    def _show_finished(self, tool: ToolItem) -> None:
+        """Show the outcome of a call: as a receipt of the message, or in its own row."""
+        if (receipt := receipt_of(tool)) is not None:
+            self._message.receipt, self._sentence = receipt, tool.output
+            self._transcript.item_changed(self._message)
+            self._transcript.take_out(tool)
+        elif tool in self._transcript.items:
+            self._transcript.item_changed(tool)
+        elif not tool.ok:
+            self._hide_pending()
+            self._add(tool)
+
     def _finish(self, event: TurnFinished) -> None:
         self._hide_pending()
-        if self._answer is None and event.text:
+        text = after_receipt(event.text, self._sentence)
+        if self._answer is None and text:
             self._answer = self._add(AnswerItem(turn=self.turn))
-        self._end_answer(event.text or None)
-        for item in citation_items(event.citations, self.turn, self.names):
+        answer = self._answer
+        sources = citation_items(event.citations, self.turn, self.names)
+        if answer is not None and quotes_all(text, sources):
+            answer.cites, sources = tuple(sources), []
+        self._end_answer(text or None)
+        for item in sources:
             self._add(item)
         if event.not_kept:
             self._add(NotKeptItem(text=event.not_kept, turn=self.turn))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from kbtui.offline.language import CACHE_LIMIT, Language, languages, tokens
@@ -61,7 +61,7 @@ _BY_WORDS = (
     FICTION,
     IRONY,
 )
-_OWN, _RELATION, _OTHERS, _SPEAKER = "own", "relation", "others", "speaker"
+_OWN, _RELATION, _OTHERS, _SPEAKER, _CERTAIN = "own", "relation", "others", "speaker", "certain"
 _MAX_GAP = 90  # characters between the words of a phrase
 _MAX_BETWEEN = 2  # words between "my" and "sister"
 _QUOTED = re.compile(
@@ -130,6 +130,24 @@ def without_listed(text: str, name: str) -> str:
     return plain
 
 
+def found_in(text: str, name: str, codes: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where phrases of a list stand in a text, in languages named by their codes."""
+    return _found_in(text, name, tuple(codes))
+
+
+@lru_cache(maxsize=1 << 13)  # the same short words are looked up in many lines
+def _found_in(text: str, name: str, codes: tuple[str, ...]) -> list[tuple[int, int]]:
+    plain = _plain(text)
+    return sorted(found.span() for each in codes for found in _pattern(each, name).finditer(plain))
+
+
+def blanked(text: str, name: str, codes: Sequence[str]) -> str:
+    """Return a text with spaces in place of the phrases of a list; its length stays."""
+    for start, end in found_in(text, name, codes):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
 def spoken_in(text: str) -> tuple[Language, ...]:
     """Return the languages with the most listed words in a text; English if none has any."""
     return _spoken_in(text) if len(text) < CACHE_LIMIT else _spoken_in.__wrapped__(text)
@@ -157,7 +175,8 @@ def _evident(text: str) -> frozenset[str]:
 
 def _kinds(code: str, plain: str) -> Iterator[str]:
     texts = {
-        CONDITION: _pattern(code, WISH).sub(" ", plain),  # "would like" isn't one
+        # "Would like" is none, and "wurde" none either, though "würde" is.
+        CONDITION: _pattern(code, _CERTAIN).sub(" ", _pattern(code, WISH).sub(" ", plain)),
         SAYS: _own_saying(code).sub(" ", plain),
     }
     yield from (kind for kind in _BY_WORDS if _pattern(code, kind).search(texts.get(kind, plain)))
@@ -196,7 +215,7 @@ def _lists(code: str) -> Mapping[str, list[str]]:
 
 @cache
 def _pattern(code: str, name: str) -> re.Pattern[str]:
-    phrases = sorted(_lists(code)[name], key=len, reverse=True)
+    phrases = sorted(filter(None, _lists(code)[name]), key=len, reverse=True)
     return re.compile("|".join(map(_phrase_pattern, phrases)) or r"(?!)")
 
 

@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 from kbtui.errors import ConflictError, WorkspaceBusyError
@@ -25,6 +27,51 @@ log = logging.getLogger(__name__)
 _TRIES = 3
 
 
+def attempts(
+    history: History, layout: Layout, actor: Actor, reason: str, origin: Origin
+) -> Iterator[AbstractContextManager[Change]]:
+    """Yield blocks that read files and put edits into a change, until one is committed.
+
+    The next block is for files that changed between read and write; from the second on, other
+    processes are kept from writing. The commit is `Change.result`, None if nothing really changed.
+
+    Raises:
+        ConflictError: The files kept changing; nothing is written.
+        WorkspaceBusyError: Another process kept writing.
+        StorageError: The file system refused; nothing is written.
+    """
+    begin = partial(history.change, actor, reason, origin)
+    failed: list[ConflictError] = []
+    tries = -1
+    while tries < len(failed):
+        tries = len(failed)
+        yield _attempt(history, layout, begin, failed)
+
+
+@contextlib.contextmanager
+def _attempt(
+    history: History,
+    layout: Layout,
+    begin: Callable[[], AbstractContextManager[Change]],
+    failed: list[ConflictError],
+) -> Iterator[Change]:
+    copies: set[str] | None = None
+    change: Change | None = None
+    try:
+        with history.alone() if failed else contextlib.nullcontext(), begin() as change:
+            yield change
+            copies = _conflict_copies(layout, change.edits)
+    except WorkspaceBusyError:
+        raise
+    except ConflictError as error:
+        if change is not None and copies is not None:
+            _discard_copies(layout, _conflict_copies(layout, change.edits) - copies, change)
+        failed.append(error)
+        if len(failed) == _TRIES:
+            raise
+        log.info("worked out again: %s", error.message)
+
+
 def committed(
     history: History,
     layout: Layout,
@@ -33,36 +80,14 @@ def committed(
     origin: Origin,
     work: Callable[[Change], T],
 ) -> tuple[T, Commit | None]:
-    """Commit the edits that `work` makes, retrying if its files change between read and write.
+    """Commit the edits that `work` makes, which runs for each of `attempts`; raises as they do.
 
-    `work` reads the files and puts edits into the change. It may run again; on a retry, other
-    processes are kept from writing. Returns its result and the commit, or None as the commit if
-    nothing really changed.
-
-    Raises:
-        ConflictError: The files kept changing; nothing is written.
-        WorkspaceBusyError: Another process kept writing.
-        StorageError: The file system refused; nothing is written.
+    Returns its result and the commit, or None as the commit if nothing really changed.
     """
-    for attempt in range(_TRIES):
-        change: Change | None = None
-        copies: set[str] | None = None
-        try:
-            alone = history.alone() if attempt else contextlib.nullcontext()
-            with alone, history.change(actor, reason, origin) as change:
-                result = work(change)
-                copies = _conflict_copies(layout, change.edits)
-        except WorkspaceBusyError:
-            raise
-        except ConflictError as error:
-            if change is not None and copies is not None:
-                _discard_copies(layout, _conflict_copies(layout, change.edits) - copies, change)
-            if attempt == _TRIES - 1:
-                raise
-            log.info("worked out again: %s", error.message)
-        else:
-            return result, change.result
-    raise AssertionError("the last attempt returns or raises")
+    for attempt in attempts(history, layout, actor, reason, origin):
+        with attempt as change:
+            result = work(change)
+    return result, change.result
 
 
 def _conflict_copies(layout: Layout, paths: Iterable[str]) -> set[str]:

@@ -1,11 +1,12 @@
 """Turn: what one turn that keeps something runs through: files, calls, switches of file.
 
-    python -m tests.benchmarks turn [--files] [--model | --first]
+    python -m tests.benchmarks turn [--files] [--model | --first | --edit]
 
 The third message of a conversation is counted, so that what is imported and read once isn't.
 ``--files`` lists the files by how many calls they take. With ``--model`` a model answers, and each
 of its turns looks for something, writes two entries, and says so. With ``--first`` it is the first
-turn of a process without a model, which asks for what another process was told.
+turn of a process without a model, which asks for what another process was told. With ``--edit`` it is
+one call of ``edit_entry``, the third of its conversation, from its arguments to the commit.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -44,6 +46,8 @@ _SAID = (
 )
 _ASKED = "Which floor did Silke move to?"
 _PAUSE = 3.0  # seconds
+_CALL = ("agent/tools/toolbox.py", "run")
+_DOOR = ("history/change.py", "put")
 # What a model writes of each: the type and the title of an entry, and its text.
 _WRITTEN = (
     (
@@ -54,6 +58,9 @@ _WRITTEN = (
     (("person", "Dad", "No alcohol for dad."), ("topic", "New tablets", "No alcohol with them.")),
 )
 
+_ENTRIES = (("topic", "Boiler"), ("person", "Silke"), ("person", "Dad"))
+"""What `edit_entry` adds a message to, each to its entry."""
+
 
 class _Counting:
     """Counts calls of functions of kbtui, in all threads that run while it is on."""
@@ -62,6 +69,7 @@ class _Counting:
         self.files: Counter[str] = Counter()
         self.named: Counter[str] = Counter()
         self.switches = 0
+        self.stops = 0
         self.on = False
         self._names: dict[CodeType, str] = {}
 
@@ -73,6 +81,8 @@ class _Counting:
             return
         self.files[name] += 1
         self.named[f"{name}:{frame.f_code.co_name}"] += 1
+        if (name, frame.f_code.co_name) == _DOOR:
+            self.stops = max(self.stops, self._stops(frame))
         caller = frame.f_back
         before = self._file(caller.f_code) if caller is not None else ""
         self.switches += before not in {"", name}
@@ -82,6 +92,14 @@ class _Counting:
             path = code.co_filename
             self._names[code] = path.removeprefix(_ROOT) if path.startswith(_ROOT) else ""
         return self._names[code]
+
+    def _stops(self, frame: FrameType | None) -> int:
+        """How many functions lead from the call of a tool to this one, both included."""
+        found: list[tuple[str, str]] = []
+        while frame is not None:
+            found.append((self._file(frame.f_code), frame.f_code.co_name))
+            frame = frame.f_back
+        return found.index(_CALL) + 1 if _CALL in found else 0
 
     def calls_of(self, name: str) -> int:
         """How often a function was called, by its file and its name."""
@@ -95,6 +113,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--model", action="store_true")
     what.add_argument("--first", action="store_true")
+    what.add_argument("--edit", action="store_true")
     options = parser.parse_args(argv)
     counting = _Counting()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -108,6 +127,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         try:
             if options.first:
                 asyncio.run(_ask_first(place, counting))
+            elif options.edit:
+                _edit(place, counting)
             else:
                 asyncio.run(_talk(place, counting, by_model=options.model))
         finally:
@@ -120,10 +141,12 @@ def run(argv: list[str]) -> dict[str, Any]:
         "file reads": counting.calls_of("workspace/files.py:_read"),
         "YAML parsed": counting.calls_of("knowledge/format/yaml_edit.py:read_tree"),
         "redaction passes": counting.calls_of("redaction/redact.py:redact"),
+        "stops": counting.stops,
         "searches": counting.calls_of("search/search_index.py:search"),
     }
-    title = "two entries" if options.model else "one kept message"
-    table = Table("a first question" if options.first else title, ["what", "count"])
+    titles = {"model": "two entries", "first": "a first question", "edit": "one call of edit_entry"}
+    chosen = [title for name, title in titles.items() if getattr(options, name)]
+    table = Table(*chosen or ["one kept message"], ["what", "count"])
     for name, count in figures.items():
         table.row(name, count)
     tables = [table]
@@ -162,6 +185,25 @@ def _tell_elsewhere(place: Path) -> None:
             capture_output=True,
             check=True,
         )
+
+
+def _edit(place: Path, counting: _Counting) -> None:
+    from kbtui.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase.open(place, create=True) as kb:
+        session = kb.sessions.create("counted")
+        for number, (said, (kind, title)) in enumerate(zip(_SAID, _ENTRIES, strict=True), 1):
+            message = session.append("user", said)
+            context = kb.agent.tool_context(session, message, said, f"t{number}", _Writing(()))
+            kb.library.create(kind, title)
+            append = {"entry": title, "append": f"- {said}"}
+            call = ToolCall("e", "edit_entry", json.dumps(append))
+            if number == len(_SAID):
+                time.sleep(_PAUSE)
+                counting.on = True
+            outcome = kb.agent.toolbox.run(call, context)
+            counting.on = False
+            assert outcome.changes, outcome
 
 
 async def _ask_first(place: Path, counting: _Counting) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.searching import memory_scope, scope_of_project, search_in
-from kbtui.agent.tools.writing import RenameEntry, write
+from kbtui.agent.tools.writing import RenameEntry, Wanted, WritingTool
 from kbtui.mcp_server.resources import file_uri
 from kbtui.memory.edits.editor import delete_entry
 from kbtui.text import clean_line, counted
@@ -127,7 +127,7 @@ class EntryLinks:
         return ToolResult("\n".join([f"{count}:", *map(_line, links)]), count, data=data)
 
 
-class MoveEntry:
+class MoveEntry(WritingTool):
     """Moves an entry to another folder; it keeps its name."""
 
     spec = spec(
@@ -138,17 +138,16 @@ class MoveEntry:
         entry=text("path, category/slug, slug, title or alias"),
         category=text("the folder to move it to, e.g. projects"),
     )
-    writes = True
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Propose the move."""
+    def wanted(self, context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return the move."""
         path = context.view.library.find_path(arguments["entry"])
         slug = short_name(path).rpartition("/")[2]
         folder = clean_line(arguments["category"]).strip("/").removeprefix("knowledge/")
-        return RenameEntry().run(context, {"entry": path, "new_name": f"{folder}/{slug}"})
+        return RenameEntry().wanted(context, {"entry": path, "new_name": f"{folder}/{slug}"})
 
 
-class DeleteEntry:
+class DeleteEntry(WritingTool):
     """Deletes an entry, and removes the links to it."""
 
     spec = spec(
@@ -158,14 +157,14 @@ class DeleteEntry:
         ("entry",),
         entry=text("path, category/slug, slug, title or alias"),
     )
-    writes = True
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Propose the deletion."""
-        operation = delete_entry(arguments["entry"])
-        made = write(context, operation, lambda edited: f"delete {short_name(edited.former)}")
-        name = short_name(made.path)
-        return made.result(f"Deleted {made.path}", f"{name} deleted")
+    def wanted(self, _context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return the deletion."""
+        return Wanted(
+            delete_entry(arguments["entry"]),
+            lambda edited: f"delete {short_name(edited.former)}",
+            lambda edited: (f"Deleted {edited.path}", f"{short_name(edited.path)} deleted"),
+        )
 
 
 CLIENT_TOOLS: tuple[Tool, ...] = (

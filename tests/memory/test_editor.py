@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.format.facts import Fact
-from kbtui.memory.edits.keeping import FactKeeper
+from kbtui.memory.edits.keeping import keep_facts
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.memory.edits.memory_limits import MOST_LINES, is_near_full
 from kbtui.memory.edits.working_copy import Author
@@ -50,7 +50,7 @@ class Kept:
 def _keep(room: Room, *facts: Fact) -> Kept:
     """Keep facts as the Consolidator does."""
     copy = room.pipeline.editor.open(Author(Actor.CONSOLIDATOR))
-    outcomes = FactKeeper(copy, DAY).keep_all(facts)
+    outcomes = keep_facts(copy, facts, DAY)
     proposals = [id_ for _, id_ in copy.propose(room.pipeline.inbox, Origin())]
     with room.history.change(Actor.CONSOLIDATOR, "It was said.") as change:
         copy.stage(change)

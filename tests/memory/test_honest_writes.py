@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.memory.edits.editor import Author, Edit, edit_entry, rename_entry, write_entry
+from kbtui.memory.edits.editor import Author, edit_entry, rename_entry, write_entry
 from kbtui.memory.edits.grounding import Ground
 from tests.memory.dream_room import machine
 from tests.memory.memory_room import open_room
@@ -51,7 +51,7 @@ def _new(kind: str, title: str, **content: Any) -> Operation:
 
 
 def _change(*replaces: str, entry: str = "yusuf", **more: Any) -> Operation:
-    return edit_entry(entry, Edit(*replaces, **more))
+    return edit_entry(entry, **dict(zip(("old", "new"), replaces, strict=False)), **more)
 
 
 HONEST: list[tuple[str, Operation]] = [

@@ -10,10 +10,10 @@ import pytest
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import Fact
-from kbtui.memory.dream.tools import EditApplier
-from kbtui.memory.edits.editor import Author, Edit, edit_entry, rename_entry, write_entry
+from kbtui.memory.dream.tools import Wording, make_edits
+from kbtui.memory.edits.editor import Author, edit_entry, rename_entry, write_entry
 from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.keeping import FactKeeper
+from kbtui.memory.edits.keeping import keep_facts
 from kbtui.memory.edits.said import UserSentences
 from tests.memory.dream_room import add, do, edit, machine
 from tests.memory.memory_room import open_room
@@ -78,14 +78,14 @@ def _by_agent(room: Room, operation: Operation) -> tuple[WorkingCopy, str]:
 
 def _by_dream(room: Room, *edits: dict[str, Any]) -> tuple[WorkingCopy, str]:
     copy = _copy(room, Actor.DREAM)
-    refused = EditApplier(copy, DAY, UserSentences(())).make_all(edits)
+    _, refused = make_edits(edits, Wording(copy, DAY, UserSentences(())))
     return copy, refused[0][1] if refused else ""
 
 
 def _condensed(room: Room, text: str = LINE, subject: str = "", **more: Any) -> Any:
     copy = _copy(room, Actor.CONSOLIDATOR)
     fact = Fact(text, more.pop("kind", "topic"), subject, importance=3, **more)
-    (outcome,) = FactKeeper(copy, DAY).keep_all([fact])
+    (outcome,) = keep_facts(copy, [fact], DAY)
     return copy, outcome.why
 
 
@@ -95,7 +95,7 @@ def _new(**content: Any) -> Operation:
 
 def _change(old: str = "", new: str = "", entry: str = "alice", **more: Any) -> Operation:
     lists = more.pop("lists", {})
-    return edit_entry(entry, Edit(old, new, lists=lists, **more))
+    return edit_entry(entry, old=old, new=new, lists=lists, **more)
 
 
 # Every one takes any Markdown.

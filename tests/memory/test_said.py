@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.edits.tool_edits import write_entry
+from kbtui.memory.edits.editor import write_entry
 from kbtui.memory.edits.working_copy import Author
 from tests.memory.dream_room import add, archive, do, dream_room, dreams, machine, person, told
 from tests.memory.memory_room import Room, call_save, call_slice, entry, open_room, scripted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.memory.edits.editor import Author, Edit, edit_entry
+from kbtui.memory.edits.editor import Author, edit_entry
 from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.said import Spoken, UserSentences
 from kbtui.offline.borrowed import sentences_with_owner
@@ -123,7 +123,7 @@ def test_a_tool_that_turns_a_sentence_waits_for_the_person(
         Actor.AGENT, ground=Ground.of([(DAY, said)]), by_tool=True, asked=lambda _n, _l: True
     )
     copy = room.pipeline.editor.open(author)
-    assert copy.perform(edit_entry("MEMORY.md", Edit(append=f"- {line}"))).proposed
+    assert copy.perform(edit_entry("MEMORY.md", append=f"- {line}")).proposed
     room.close()
 
 

@@ -1,13 +1,14 @@
 """The tools ``write_entry``, ``edit_entry`` and ``rename_entry``, and writing by other tools.
 
-Writes go through the edit engine, or into the inbox if a person must decide. Undecided proposals of
-a conversation count as written for its next edits.
+Each writes by one operation of the table, through the edit engine, or into the inbox if a person
+must decide. Undecided proposals of a conversation count as written for its next edits.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,6 @@ from kbtui.knowledge.entries.entry import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import (
     Author,
-    Edit,
     Editor,
     EditResult,
     Ground,
@@ -27,6 +27,7 @@ from kbtui.memory.edits.editor import (
     rename_entry,
     write_entry,
 )
+from kbtui.models.port import ToolSpec
 from kbtui.offline.language import significant_terms, stems_of, tokens
 from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
@@ -39,54 +40,60 @@ _ACTION_WORDS = {"Deleted": "deleted", "Changed": "changed", "Created": "new"}
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The outcome of a write."""
+class Wanted:
+    """What a tool wants to write.
 
-    context: ToolContext
-    edited: EditResult
+    Attributes:
+        operation: The edit.
+        reason: Returns the reason for the history.
+        told: Returns what is told once it is written: the output, and a summary for people.
+        ground: What it may be built from besides what was said.
+    """
 
-    @property
-    def path(self) -> str:
-        """The path of the written file."""
-        return self.edited.path
+    operation: Operation
+    reason: Callable[[EditResult], str]
+    told: Callable[[EditResult], tuple[str, str]]
+    ground: Ground = field(default_factory=Ground)
 
-    def result(self, output: str, summary: str) -> ToolResult:
-        """Return the result: the given texts if written, else that it waits or changed nothing."""
-        edited = self.edited
+
+class WritingTool(ABC):
+    """A tool that writes by one operation."""
+
+    spec: ToolSpec
+    writes = True
+
+    @abstractmethod
+    def wanted(self, context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return what a call wants to have written."""
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Write it in one commit, except what a person must decide on.
+
+        Raises:
+            NotFoundError: the entry to be changed doesn't exist.
+            UsageError: it can't or must not be done. Else as `committed`.
+        """
+        wanted = self.wanted(context, arguments)
+        author = Author(
+            context.actor,
+            [(context.said_at or context.now(), context.said)] if context.said else (),
+            by_tool=True,
+            asked=partial(asked_for, context.said),
+            view=context.view,
+            ground=context.find_ground() | wanted.ground if context.find_ground else None,
+        )
+        edited = _editor(context).write(
+            wanted.operation, author, context.origin, wanted.reason, reviewed=is_reviewed(context)
+        )
         if edited.waits is not None and edited.waits.edits:
-            return propose(self.context, edited.waits, edited.why or _REVIEWED)
+            return propose(context, edited.waits, edited.why or _REVIEWED)
         data = {"path": edited.path}
         if edited.commit is None:
             return ToolResult(f"{edited.path} says so already.", "nothing to change", data=data)
+        output, summary = wanted.told(edited)
         if edited.left_out:
             output += f"\nLeft out, as nobody has said it: {', '.join(edited.left_out)}."
         return ToolResult(output, summary, commit=edited.commit, data=data)
-
-
-def write(
-    context: ToolContext,
-    operation: Operation,
-    reason: Callable[[EditResult], str],
-    cited: Ground | None = None,
-) -> Made:
-    """Run an operation in one commit, except what a person must decide on.
-
-    Raises:
-        NotFoundError: the entry to be changed doesn't exist.
-        UsageError: it can't or must not be done. Else as `committed`.
-    """
-    author = Author(
-        context.actor,
-        [(context.said_at or context.now(), context.said)] if context.said else (),
-        by_tool=True,
-        asked=partial(asked_for, context.said),
-        view=context.view,
-        ground=context.find_ground() | (cited or Ground()) if context.find_ground else None,
-    )
-    edited = _editor(context).write(
-        operation, author, context.origin, reason, reviewed=is_reviewed(context)
-    )
-    return Made(context, edited)
 
 
 def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
@@ -162,7 +169,7 @@ def _editor(context: ToolContext) -> Editor:
     return context.find_editor()
 
 
-class WriteEntry:
+class WriteEntry(WritingTool):
     """The tool that writes a new entry by the template of its type."""
 
     spec = spec(
@@ -188,10 +195,9 @@ class WriteEntry:
         folder=text("the folder that the user named for it; else left out", maxLength=200),
         renamed={"type": "kind"},
     )
-    writes = True
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Write the entry."""
+    def wanted(self, context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return the new entry, with the documents that it is based on as its sources."""
         kind, title = arguments["kind"], clean_line(arguments["title"])
         sections = arguments.get("sections") or None
         content: Content = {
@@ -206,16 +212,18 @@ class WriteEntry:
         texts = [title, content["summary"], content["body"] or "", *(sections or {}).values()]
         cited = cited_for(context, kind, texts)
         content["sources"] = cited.paths
-        wanted = write_entry(kind, title, content, context.now().date())
-        made = write(context, wanted, lambda _edited: f"new {kind}: {title}", cited.ground)
-        done = f"{short_name(made.path)} created"
-        return made.result(f"Created {made.path}", done)
+        return Wanted(
+            write_entry(kind, title, content, context.now().date()),
+            lambda _edited: f"new {kind}: {title}",
+            lambda edited: (f"Created {edited.path}", f"{short_name(edited.path)} created"),
+            cited.ground,
+        )
 
 
 _LIST_ARGUMENTS = {"add_tags": "tags", "add_related": "related", "add_aliases": "aliases"}
 
 
-class EditEntry:
+class EditEntry(WritingTool):
     """The tool that edits a passage, a section, the properties or the whole text of an entry."""
 
     spec = spec(
@@ -237,27 +245,31 @@ class EditEntry:
         add_related=texts("related entries to add, as category/slug"),
         add_aliases=texts("other names to add"),
     )
-    writes = True
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Apply the edit."""
-        names = ("old", "new", "append", "section", "body", "summary")
+    def wanted(self, _context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return the edit."""
+        named = ("old", "new", "append", "section", "body", "summary")
+        texts = {name: arguments.get(name, "") for name in named}
         lists = {
             name: tuple(arguments[key])
             for key, name in _LIST_ARGUMENTS.items()
             if arguments.get(key)
         }
-        wanted = Edit(**{name: arguments.get(name, "") for name in names}, lists=lists)
-        if wanted.is_empty:
+        if not (lists or any(texts[name] for name in ("old", "append", "body", "summary"))):
             raise RefusedError("There is nothing to change.", "Give old and new, append, or body.")
-        operation = edit_entry(arguments["entry"], wanted)
-        made = write(context, operation, lambda edited: f"edit {short_name(edited.path)}")
-        commit = made.edited.commit
-        summary = describe(commit.paths) if commit else ""
-        return made.result(f"Changed {made.path} ({summary})", summary)
+        return Wanted(
+            edit_entry(arguments["entry"], lists=lists, **texts),
+            lambda edited: f"edit {short_name(edited.path)}",
+            _told_of_edit,
+        )
 
 
-class RenameEntry:
+def _told_of_edit(edited: EditResult) -> tuple[str, str]:
+    summary = describe(edited.commit.paths) if edited.commit else ""
+    return f"Changed {edited.path} ({summary})", summary
+
+
+class RenameEntry(WritingTool):
     """The tool that renames or moves an entry."""
 
     spec = spec(
@@ -268,14 +280,14 @@ class RenameEntry:
         entry=text("path, category/slug, slug, title or alias"),
         new_name=text("a title, a slug, or category/slug to move it"),
     )
-    writes = True
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Rename the entry."""
-        wanted = rename_entry(arguments["entry"], arguments["new_name"])
-        made = write(context, wanted, lambda edited: f"rename {_renaming(edited, 'to')}")
-        done = _renaming(made.edited, "renamed to")
-        return made.result(f"{done}: {made.path}", done)
+    def wanted(self, _context: ToolContext, arguments: Mapping[str, Any], /) -> Wanted:
+        """Return the new name."""
+        return Wanted(
+            rename_entry(arguments["entry"], arguments["new_name"]),
+            lambda edited: f"rename {_renaming(edited, 'to')}",
+            lambda edited: (f"{(done := _renaming(edited, 'renamed to'))}: {edited.path}", done),
+        )
 
 
 def _renaming(edited: EditResult, between: str) -> str:

@@ -24,7 +24,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.entry_updates import find_statement, is_said
 from kbtui.memory.edits.grounding import ground_of, nearest
-from kbtui.memory.edits.keeping import FactKeeper, FactOutcome
+from kbtui.memory.edits.keeping import FactOutcome, keep_facts
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import names_of_user
 from kbtui.memory.edits.working_copy import USER, Author, WorkingCopy
@@ -134,15 +134,15 @@ class MemoryWriter:
 
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
-            keeper = FactKeeper(
+            return copy, keep_facts(
                 copy,
+                facts,
                 page.day,
-                live.written,
-                lambda fact: not is_waiting(fact) and gate.lasts(fact),
-                page.time_of,
-                gate.noted,
+                written=live.written,
+                lasts=lambda fact: not is_waiting(fact) and gate.lasts(fact),
+                said=page.time_of,
+                noted=gate.noted,
             )
-            return copy, keeper.keep_all(facts)
 
         # A waiting correction isn't made again; anything else that waits goes into daily notes.
         facts = [each for each in answer.facts if not (each.replaces and is_waiting(each))]

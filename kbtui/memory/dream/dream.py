@@ -30,7 +30,7 @@ from kbtui.memory.consolidation.completing import is_small, user_sentences
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, TokenBudget
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
-from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, EditApplier, prompt, read_edits
+from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Wording, make_edits, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
@@ -168,8 +168,8 @@ class Dream:
         deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            editing = EditApplier(copy, self._day(batch), spoken, is_small=is_small(model))
-            await self._process(run, model, page, copy, budget, deadline, editing)
+            words = Wording(copy, self._day(batch), spoken, is_small(model))
+            await self._process(run, model, page, copy, budget, deadline, words)
         moved = await asyncio.to_thread(
             trim_memory, copy, self._day(batch), self._settings.context.memory_tokens
         )
@@ -186,21 +186,20 @@ class Dream:
         copy: WorkingCopy,
         budget: TokenBudget,
         deadline: float,
-        editing: EditApplier,
+        words: Wording,
     ) -> None:
         run.report_progress("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         if model.name == OFFLINE:
             run.steps += 1
-            await asyncio.to_thread(self._repair, page, copy, editing)
+            await asyncio.to_thread(self._repair, run, page, words)
         else:
             material = await asyncio.to_thread(
                 self._reader.material, page, copy.files, budget, model
             )
-            await self._edit(run, model, material, editing, deadline)
-        run.done += editing.done
+            await self._edit(run, model, material, words, deadline)
 
     async def _edit(
-        self, run: _DreamRun, model: ChatModel, material: str, editing: EditApplier, deadline: float
+        self, run: _DreamRun, model: ChatModel, material: str, words: Wording, deadline: float
     ) -> None:
         """Have a model make the edits that a page calls for.
 
@@ -222,7 +221,8 @@ class Dream:
                     raise
                 run.ended = run.ended or error.message
                 return
-            refused = await asyncio.to_thread(editing.make_all, edits)
+            done, refused = await asyncio.to_thread(make_edits, edits, words)
+            run.done += done
             made += len(edits) - len(refused)
             if not refused:
                 return
@@ -232,11 +232,11 @@ class Dream:
                 "Another model may do better: models.dream.model.",
             )
 
-    def _repair(self, page: ArchivePage, copy: WorkingCopy, editing: EditApplier) -> None:
+    def _repair(self, run: _DreamRun, page: ArchivePage, words: Wording) -> None:
         """Fix evident problems without a model."""
-        found, texts = self._reader.find_problems(page, copy)
+        found, texts = self._reader.find_problems(page, words.copy)
         edits = (each.edit(texts.get(each.path, "")) for each in found)
-        editing.make_all([each for each in edits if each is not None])
+        run.done += make_edits([each for each in edits if each is not None], words)[0]
 
     def _finish(
         self,

@@ -1,4 +1,4 @@
-"""Dream's one tool, a list of edits: its schema, its prompt, and how edits are made."""
+"""Dream's one tool, a list of edits: which operations it offers, its schema, and its prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from kbtui.memory.edits.entry_updates import (
     with_value,
 )
 from kbtui.memory.edits.said import UserSentences
-from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolSpec
@@ -44,13 +43,193 @@ _MORE = "it changes more than a value"
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 
 
+# The user's words ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Puts what a model writes on a working copy into the user's words.
+
+    The user's sentences in `spoken` replace the lines that are based on them. If the model
+    `is_small`, they replace lines that nobody had said and summaries as well, and lines that aren't
+    about their entry are refused. `day` is the date of the newest archive entry.
+    """
+
+    copy: WorkingCopy
+    day: date
+    spoken: UserSentences
+    is_small: bool = False
+
+    def lines(self, line: str, old: Sequence[str] = ()) -> list[str]:
+        """Return the lines to write for a line of a passage: new statements in the user's words."""
+        new = next((each for each in statements(line) if line.endswith(each)), "")
+        if not new or any(with_value(each, each, new) for each in old):
+            return [self.dated(line)]
+        return [f"{line.removesuffix(new)}{each}" for each in self.in_user_words(new)]
+
+    def summary(self, line: str) -> str:
+        """Return the summary to write for one."""
+        return self.in_user_words(line)[0] if self.is_small else self.dated(line)
+
+    def in_user_words(self, line: str, ref: str = "") -> list[str]:
+        """Return the user's sentences for a line of a file, or the line itself if one has it.
+
+        A line that nobody has said stays, and is refused when it is written.
+
+        Raises:
+            UsageError: It is about the user, and what they said isn't so.
+        """
+        shown = (shown_text(self.copy.files.data(path)) for path in self.copy.files.shown)
+        if is_said(line, [each for text in shown for each in current_statements(text)]):
+            return [line]
+        path = self.copy.file(ref) if ref else ""
+        title = self.copy.title(path) if path else ""
+        if not self.is_small and self.copy.lacks(line, title):
+            return [self.dated(line)]
+        of_user = path in NOTES
+        kept = self.spoken.kept_for(line, subject="" if of_user else title, of_user=of_user)
+        if of_user and kept and all(each.is_passing for each in kept):
+            said = shorten(kept[0].text, _SHOWN)
+            raise UsageError(f"The user didn't say that it is so: {said!r}.", "Leave it out.")
+        return [each.text for each in kept if not (of_user and each.is_passing)] or [
+            self.dated(line)
+        ]
+
+    def dated(self, line: str) -> str:
+        """Return a line with the dates that its words mean."""
+        return self.copy.dated(line, self.day)
+
+    def lines_about(self, ref: str, lines: list[str]) -> list[str]:
+        """Return the lines of a small model that are about the entry they are meant for.
+
+        They name it, or most of their words are in it already.
+
+        Raises:
+            UsageError: None is.
+        """
+        path = self.copy.file(ref)
+        if not self.is_small or path in NOTES:
+            return lines
+        entry = self.copy.files.parsed(path)
+        about = set(significant_terms(" ".join(current_statements(entry.text))))
+
+        def is_known(line: str) -> bool:
+            words = set(significant_terms(line))
+            return len(words & about) > _MIN_KNOWN_SHARE * len(words)
+
+        names = set(significant_terms(" ".join((entry.title, *entry.aliases))))
+        found = [line for line in lines if names & {*significant_terms(line)} or is_known(line)]
+        if not found:
+            raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")
+        return found
+
+    def line(self, text: str) -> str:
+        """Return a text that must be one line.
+
+        Raises:
+            UsageError: It is more, or nothing.
+        """
+        plain = _cleaned(text).strip()
+        if "\n" in plain:
+            raise UsageError("That is more than one line.", "Add one line at a time.")
+        if is_placeholder(plain):
+            raise UsageError("The line says nothing.")
+        if len(plain) > _MAX_LINE:
+            raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
+        return plain
+
+
+# The operations -----------------------------------------------------------------------------------
+
+
+def _as_asked(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    """Return the operation of the edit's name, with the edit's arguments."""
+    row = operations.OPERATIONS[edit["do"]]
+    return [row(*({**edit, "day": words.day}[each] for each in row.arguments))]
+
+
+def _adding(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    path, line = edit["path"], words.line(edit["new"])
+    lines = words.lines_about(path, words.in_user_words(line, path))
+    return [operations.add_line(path, each, _heading(edit), words.day) for each in lines]
+
+
+def _moving(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    path, to = edit["path"], edit["to"]
+    lines = words.lines_about(to, [edit["old"]])
+    return [operations.move_line(path, each, to, _heading(edit), words.day) for each in lines]
+
+
+def _replacing(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    old, new = edit["old"], edit["new"]
+    if old == new:
+        raise UsageError("old and new are the same.")
+    if not old:
+        raise UsageError("old is empty.", "Use add_line.")
+    kept = set(old.splitlines())
+    lines = [
+        each
+        for line in _cleaned(new).split("\n")
+        for each in ([line] if line in kept else words.lines(line, statements(old)))
+    ]
+    wanted = operations.edit_entry(edit["path"], old=old, new="\n".join(lines))
+    before = words.copy.files.text(words.copy.file(edit["path"])) or ""
+    after = before.replace(old, "\n".join(lines), 1)
+    return [wanted if _changes_value_only(before, after) else replace(wanted, ask=_MORE)]
+
+
+def _creating(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    title = clean_line(_cleaned(edit["title"]))
+    summary = clean_line(_cleaned(edit.get("summary", "")))
+    summary = words.summary(summary) if summary else ""
+    body = _body_of(words, title, edit.get("body", ""))
+    said = [each for each in (body, summary) if not is_placeholder(each)]
+    if not said:
+        raise UsageError("The entry says nothing.", "Give it a body.")
+    if not title.strip(" .…-_") or len(title) > _MAX_TITLE:
+        raise UsageError(f"An entry needs a title of its own, not {title[:60]!r}.")
+    fact = Fact(
+        said[0],
+        edit["type"],
+        title,
+        related=_labels(edit.get("related", ()), "[]"),
+        tags=_labels(edit.get("tags", ()), "#"),
+        summary=summary if summary in said else "",
+    )
+    return operations.keep_in_entry(fact, words.day)
+
+
+def _body_of(words: Wording, title: str, text: str) -> str:
+    """Return the text of a new entry, with the user's sentences as its lines."""
+    lines = below_title(body_of(_cleaned(text).lstrip())).strip().split("\n")
+    return "\n".join(each for line in lines for each in _mentioning(title, words.lines(line)))
+
+
+def _superseding(words: Wording, edit: Mapping[str, Any]) -> Sequence[Operation]:
+    entry = words.copy.entry(edit["path"])
+    new, old = words.dated(words.line(edit["new"])), plain_fact(edit["old"])
+    if new == old:
+        raise UsageError("old and new are the same.")
+    line = find_statement(old, current_statements(entry.text)) or old
+    whole = None if entry.type == "decision" else with_value(line, old, new)
+    kind = entry.type or "topic"
+    fact = Fact(whole or new, kind, entry.title, replaces=line if whole else old)
+    wanted = operations.supersede(entry.path, line if whole else old, fact, words.day)
+    asks = "" if whole or entry.type == "decision" else _MORE
+    return [replace(wanted, ask=asks)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of edit: its description, required arguments, and past-tense summary."""
+    """A kind of edit: its description, required arguments, and past-tense summary.
+
+    `make` returns its operations; one that `adds` isn't made of what is only passing.
+    """
 
     does: str
     needs: str
     done: str
+    make: Callable[[Wording, Mapping[str, Any]], Sequence[Operation]] = _as_asked
     adds: bool = False
 
 
@@ -59,37 +238,48 @@ _KINDS = {
         "add the fact `new` to `path`; it goes under `section`, or where it fits",
         "path new",
         "added to {path}",
+        _adding,
         adds=True,
     ),
     "edit_file": _Kind(
         "replace the passage `old`, which stands in `path` exactly once, by `new`; empty removes",
         "path old new",
         "changed {path}",
+        _replacing,
     ),
     "supersede": _Kind(
         "let `new`, which is true now, take the place of the statement `old` of the entry `path`",
         "path old new",
         "let a newer statement supersede one of {path}",
+        _superseding,
     ),
     "move_line": _Kind(
         "move the line `old` from `path` to the file `to` where it belongs",
         "path old to",
         "moved a line from {path} to {to}",
+        _moving,
     ),
     "create_entry": _Kind(
         "make an entry for a subject that has none: `type`, `title`, `body`, and `summary`",
         "type title",
         "wrote of {title}",
+        _creating,
         adds=True,
     ),
-    "rename_entry": _Kind("give the entry `path` the name `new`", "path new", "renamed {path}"),
+    "rename_entry": _Kind(
+        "give the entry `path` the name `new`",
+        "path new",
+        "renamed {path}",
+    ),
     "merge_entries": _Kind(
         "put the entry `path` into `to`, which is about the same subject and stays",
         "path to",
         "merged {path} into {to}",
     ),
     "delete_entry": _Kind(
-        "remove the entry `path`, which says nothing of its own", "path", "removed {path}"
+        "remove the entry `path`, which says nothing of its own",
+        "path",
+        "removed {path}",
     ),
     "fix_link": _Kind(
         "lead the broken link `old` in `path` to the entry `to`",
@@ -100,9 +290,12 @@ _KINDS = {
         "give the entry `path` the line `new` in the catalogue",
         "path new",
         "summed up {path} again",
+        lambda words, e: [operations.set_summary(e["path"], words.summary(words.line(e["new"])))],
     ),
     "link_entries": _Kind(
-        "name the entry `to` among the related ones of `path`", "path to", "linked {path} to {to}"
+        "name the entry `to` among the related ones of `path`",
+        "path to",
+        "linked {path} to {to}",
     ),
 }
 _TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -214,200 +407,29 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
 # Making edits -------------------------------------------------------------------------------------
 
 
-class EditApplier:
-    """Makes edits on a working copy; `day` is the date of the newest archive entry.
+def make_edits(edits: Sequence[Any], words: Wording) -> tuple[list[str], list[tuple[Any, str]]]:
+    """Make edits in order.
 
-    `done` describes what was done, without what is only proposed. The user's sentences in `spoken`
-    replace the lines that are based on them. If the model `is_small`, they replace lines that
-    nobody had said and summaries as well, and lines that aren't about their entry are refused.
+    Return what was done, without what is only proposed, and those edits that couldn't be made, each
+    with the reason.
     """
-
-    def __init__(
-        self, copy: WorkingCopy, day: date, spoken: UserSentences, *, is_small: bool = False
-    ) -> None:
-        self._copy = copy
-        self._day = day
-        self._spoken = spoken
-        self._is_small = is_small
-        self.done: list[str] = []
-        self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
-            "add_line": lambda e: [
-                operations.add_line(e["path"], line, _heading(e), day)
-                for line in self._lines_about(
-                    e["path"], self._in_user_words(self._line(e["new"]), e["path"])
-                )
-            ],
-            "edit_file": self._passage,
-            "supersede": self._superseding,
-            "move_line": lambda e: [
-                operations.move_line(e["path"], line, e["to"], _heading(e), day)
-                for line in self._lines_about(e["to"], [e["old"]])
-            ],
-            "create_entry": self._entry,
-            "rename_entry": lambda e: [operations.rename_entry(e["path"], e["new"])],
-            "merge_entries": lambda e: [operations.merge_entries(e["path"], e["to"], day)],
-            "delete_entry": lambda e: [operations.delete_entry(e["path"])],
-            "fix_link": lambda e: [operations.fix_link(e["path"], e["old"], e["to"])],
-            "set_summary": lambda e: [
-                operations.set_summary(e["path"], self._summary(self._line(e["new"])))
-            ],
-            "link_entries": lambda e: [operations.link_entries(e["path"], e["to"], day)],
-        }
-
-    def make_all(self, edits: Sequence[Any]) -> list[tuple[Any, str]]:
-        """Make edits in order; return those that couldn't be made, each with the reason."""
-        refused = []
-        for position, edit in enumerate(edits):
-            why = self._make_one(edit) if position < MAX_EDITS else f"at most {MAX_EDITS} at once"
-            if why:
-                log.info("an edit is refused: %s", why)
-                refused.append((edit, why))
-        return refused
-
-    def _make_one(self, edit: Any) -> str:
-        """Make one edit; return why that is impossible, or ""."""
+    done: list[str] = []
+    refused: list[tuple[Any, str]] = []
+    for position, edit in enumerate(edits):
         try:
+            if position >= MAX_EDITS:
+                raise UsageError(f"at most {MAX_EDITS} at once")
             kind, checked = _checked(edit)
             if kind.adds and checked.get("importance") == _PASSING_IMPORTANCE:
-                return ""
-            made = [self._copy.perform(each) for each in self._make[checked["do"]](checked)]
+                continue
+            made = [words.copy.perform(each) for each in kind.make(words, checked)]
         except KbtuiError as error:
-            return error.for_models
-        if any(each.paths and not each.proposed for each in made):
-            self.done.append(clean_line(kind.done.format(**checked)))
-        return ""
-
-    def _passage(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
-        old, new = edit["old"], edit["new"]
-        if old == new:
-            raise UsageError("old and new are the same.")
-        if not old:
-            raise UsageError("old is empty.", "Use add_line.")
-        kept = set(old.splitlines())
-        lines = [
-            each
-            for line in _cleaned(new).split("\n")
-            for each in ([line] if line in kept else self._lines(line, statements(old)))
-        ]
-        wanted = edit_entry(edit["path"], Edit(old, "\n".join(lines)))
-        before = self._copy.files.text(self._copy.file(edit["path"])) or ""
-        after = before.replace(old, "\n".join(lines), 1)
-        return [wanted if _changes_value_only(before, after) else replace(wanted, ask=_MORE)]
-
-    def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
-        title = clean_line(_cleaned(edit["title"]))
-        summary = clean_line(_cleaned(edit.get("summary", "")))
-        summary = self._summary(summary) if summary else ""
-        body = self._body(title, edit.get("body", ""))
-        said = [each for each in (body, summary) if not is_placeholder(each)]
-        if not said:
-            raise UsageError("The entry says nothing.", "Give it a body.")
-        if not title.strip(" .…-_") or len(title) > _MAX_TITLE:
-            raise UsageError(f"An entry needs a title of its own, not {title[:60]!r}.")
-        fact = Fact(
-            said[0],
-            edit["type"],
-            title,
-            related=_labels(edit.get("related", ()), "[]"),
-            tags=_labels(edit.get("tags", ()), "#"),
-            summary=summary if summary in said else "",
-        )
-        return operations.keep_in_entry(fact, self._day)
-
-    def _body(self, title: str, text: str) -> str:
-        """Return the text of a new entry, with the user's sentences as its lines."""
-        lines = below_title(body_of(_cleaned(text).lstrip())).strip().split("\n")
-        return "\n".join(each for line in lines for each in _mentioning(title, self._lines(line)))
-
-    def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
-        entry = self._copy.entry(edit["path"])
-        new, old = self._dated(self._line(edit["new"])), plain_fact(edit["old"])
-        if new == old:
-            raise UsageError("old and new are the same.")
-        line = find_statement(old, current_statements(entry.text)) or old
-        whole = None if entry.type == "decision" else with_value(line, old, new)
-        kind = entry.type or "topic"
-        fact = Fact(whole or new, kind, entry.title, replaces=line if whole else old)
-        wanted = operations.supersede(entry.path, line if whole else old, fact, self._day)
-        asks = "" if whole or entry.type == "decision" else _MORE
-        return [replace(wanted, ask=asks)]
-
-    def _lines(self, line: str, old: Sequence[str] = ()) -> list[str]:
-        """Return the lines to write for a line of a passage: new statements in the user's words."""
-        new = next((each for each in statements(line) if line.endswith(each)), "")
-        if not new or any(with_value(each, each, new) for each in old):
-            return [self._dated(line)]
-        return [f"{line.removesuffix(new)}{each}" for each in self._in_user_words(new)]
-
-    def _summary(self, line: str) -> str:
-        return self._in_user_words(line)[0] if self._is_small else self._dated(line)
-
-    def _in_user_words(self, line: str, ref: str = "") -> list[str]:
-        """Return the user's sentences for a line of a file, or the line itself if one has it.
-
-        A line that nobody has said stays, and is refused when it is written.
-
-        Raises:
-            UsageError: It is about the user, and what they said isn't so.
-        """
-        shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
-        if is_said(line, [each for text in shown for each in current_statements(text)]):
-            return [line]
-        path = self._copy.file(ref) if ref else ""
-        title = self._copy.title(path) if path else ""
-        if not self._is_small and self._copy.lacks(line, title):
-            return [self._dated(line)]
-        of_user = path in NOTES
-        kept = self._spoken.kept_for(line, subject="" if of_user else title, of_user=of_user)
-        if of_user and kept and all(each.is_passing for each in kept):
-            said = shorten(kept[0].text, _SHOWN)
-            raise UsageError(f"The user didn't say that it is so: {said!r}.", "Leave it out.")
-        return [each.text for each in kept if not (of_user and each.is_passing)] or [
-            self._dated(line)
-        ]
-
-    def _dated(self, line: str) -> str:
-        return self._copy.dated(line, self._day)
-
-    def _lines_about(self, ref: str, lines: list[str]) -> list[str]:
-        """Return the lines of a small model that are about the entry they are meant for.
-
-        They name it, or most of their words are in it already.
-
-        Raises:
-            UsageError: None is.
-        """
-        path = self._copy.file(ref)
-        if not self._is_small or path in NOTES:
-            return lines
-        entry = self._copy.files.parsed(path)
-        about = set(significant_terms(" ".join(current_statements(entry.text))))
-
-        def is_known(line: str) -> bool:
-            words = set(significant_terms(line))
-            return len(words & about) > _MIN_KNOWN_SHARE * len(words)
-
-        names = set(significant_terms(" ".join((entry.title, *entry.aliases))))
-        found = [line for line in lines if names & {*significant_terms(line)} or is_known(line)]
-        if not found:
-            raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")
-        return found
-
-    def _line(self, text: str) -> str:
-        plain = _cleaned(text).strip()
-        if "\n" in plain:
-            raise UsageError("That is more than one line.", "Add one line at a time.")
-        if is_placeholder(plain):
-            raise UsageError("The line says nothing.")
-        if len(plain) > _MAX_LINE:
-            raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
-        return plain
-
-
-def _mentioning(title: str, lines: list[str]) -> list[str]:
-    """Return the lines that mention the title, or all if none does."""
-    names = set(significant_terms(title))
-    return [line for line in lines if names & {*significant_terms(line)}] or lines
+            log.info("an edit is refused: %s", error.for_models)
+            refused.append((edit, error.for_models))
+        else:
+            if any(each.paths and not each.proposed for each in made):
+                done.append(clean_line(kind.done.format(**checked)))
+    return done, refused
 
 
 def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
@@ -422,6 +444,12 @@ def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
         raise ArgumentError(f"do must be one of {', '.join(_KINDS)}.")
     schema = {"properties": _PROPERTIES, "required": kind.needs.split()}
     return kind, check_arguments(edit, schema)
+
+
+def _mentioning(title: str, lines: list[str]) -> list[str]:
+    """Return the lines that mention the title, or all if none does."""
+    names = set(significant_terms(title))
+    return [line for line in lines if names & {*significant_terms(line)}] or lines
 
 
 def _changes_value_only(before: str, after: str) -> bool:

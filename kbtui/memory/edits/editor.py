@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Change, Commit, Origin
 from kbtui.memory.edits.entry_updates import LOOSE as LOOSE, is_said as is_said
 from kbtui.memory.edits.grounding import Ground as Ground, ground_of as ground_of
-from kbtui.memory.edits.operations import delete_entry as delete_entry, rename_entry as rename_entry
-from kbtui.memory.edits.subjects import names_of_user as names_of_user
-from kbtui.memory.edits.tool_edits import (
-    Edit as Edit,
+from kbtui.memory.edits.operations import (
+    delete_entry as delete_entry,
     edit_entry as edit_entry,
+    rename_entry as rename_entry,
     write_entry as write_entry,
 )
+from kbtui.memory.edits.subjects import names_of_user as names_of_user
 from kbtui.memory.edits.working_copy import (
     Author as Author,
     EditServices,
     Operation as Operation,
+    OperationResult,
     WorkingCopy,
 )
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.claims import claims_in as claims_in
-from kbtui.memory.records.committing import committed
+from kbtui.memory.records.committing import attempts
 from kbtui.workspace.layout import Workspace
 
 
@@ -44,6 +44,12 @@ class EditResult:
     waits: Change | None = None
     why: str = ""
     left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, done: OperationResult, why: str = "", left_out: tuple[str, ...] = ()) -> EditResult:
+        """Return the outcome of a performed operation, before it is written or waits."""
+        path = done.made[0] if done.made else done.former
+        return cls(path, done.former, why=why or done.proposed, left_out=left_out)
 
 
 @dataclass(eq=False)
@@ -70,9 +76,9 @@ class Editor:
     ) -> EditResult:
         """Perform a tool's operation as one commit, unless a person must decide on it.
 
-        A change that waits isn't in the inbox yet; it is computed as if everything that the author
-        proposed before, from the same `origin`, were accepted. `reviewed`: a person decides on all
-        of it.
+        A change that waits isn't in the inbox yet. If the author has proposed something before,
+        from the same `origin`, it is computed as if that were accepted. `reviewed`: a person
+        decides on all of it.
 
         Raises:
             NotFoundError: The file to change isn't there.
@@ -82,39 +88,30 @@ class Editor:
         history, waiting = self.services.history, self.inbox.proposed_by(author.actor, origin)
         why = ""
         if not reviewed:
-            work = partial(self._edited, operation, author, reason, {})
             try:
-                edited, commit = committed(history, self.workspace, author.actor, "", origin, work)
+                for attempt in attempts(history, self.workspace, author.actor, "", origin):
+                    with attempt as change:
+                        copy = self.open(author)
+                        done = copy.perform(operation)
+                        edited = EditResult.of(done, left_out=tuple(copy.left_out))
+                        change.reason = reason(edited)
+                        if not done.proposed:
+                            copy.stage(change)
             except NotFoundError:
                 if not waiting:
                     raise
                 why = "it goes on with what waits already"
             else:
-                if not edited.why:
-                    return replace(edited, commit=commit)
-                why = edited.why
-        decided = replace(author, asked=None, ground=None)
+                if not done.proposed:
+                    return replace(edited, commit=change.result)
+                why = done.proposed
+        if reviewed or waiting:
+            self.services.library.refresh()
+            decided = replace(author, asked=None, ground=None)
+            copy = WorkingCopy(self.services, decided, waiting=waiting)
+            done = copy.perform(operation)
+        edited = EditResult.of(done, why=why)
         taken: list[Change] = []
-        with history.change(author.actor, "", origin, taken.append) as change:
-            edited = self._edited(operation, decided, reason, waiting, change)
-        return replace(edited, waits=taken[0] if taken else None, why=why)
-
-    def _edited(
-        self,
-        operation: Operation,
-        author: Author,
-        reason: Callable[[EditResult], str],
-        waiting: Mapping[str, str | None],
-        change: Change,
-    ) -> EditResult:
-        """Put an edit into a running change, unless a person must decide on it."""
-        self.services.library.refresh()
-        copy = WorkingCopy(self.services, author, waiting=waiting)
-        former = copy.file(operation.ref) if operation.ref else ""
-        done = copy.perform(operation)
-        path = done.made[0] if done.made else former
-        edited = EditResult(path, former, why=done.proposed, left_out=tuple(copy.left_out))
-        change.reason = reason(edited)
-        if not done.proposed:
-            copy.stage(change)
-        return edited
+        with history.change(author.actor, reason(edited), origin, taken.append) as change:
+            copy.stage(change, done.edits or None)
+        return replace(edited, waits=taken[0] if taken else None)

@@ -1,4 +1,4 @@
-"""Files facts where they belong on a working copy, unless known or forbidden.
+"""Places facts where they belong on a working copy, by operations, unless known or forbidden.
 
 A fact that says nothing, was forgotten, has a secret, or that nobody said is refused; one that is
 there in other words is known; one that matters only today goes into the daily notes.
@@ -35,7 +35,6 @@ from kbtui.memory.edits.operations import (
     correct_memory,
     keep_in_entry,
     note,
-    remember,
     rename_entry,
     supersede,
     supersede_decision,
@@ -81,35 +80,47 @@ class FileStatements:
     removed: tuple[str, ...] = ()
 
 
-@dataclass(eq=False)
-class FactKeeper:
-    """Files facts in a working copy one after another; later ones see the earlier ones.
+def keep_facts(
+    copy: WorkingCopy,
+    facts: Iterable[Fact],
+    day: date,
+    *,
+    written: Sequence[FileStatements] = (),
+    lasts: Callable[[Fact], bool] = lambda _fact: True,
+    said: Callable[[Fact], datetime | None] = lambda _fact: None,
+    noted: Sequence[str] = (),
+) -> list[FactOutcome]:
+    """Keep facts, link entries that mention each other, and shorten MEMORY.md if needed.
 
-    Attributes:
+    Args:
         copy: The working copy.
+        facts: The facts; later ones see the earlier ones.
         day: The day on which they were said, in the user's time zone, if they don't tell.
         written: What was written meanwhile, and isn't written again.
         lasts: Returns whether a fact is more than a note of the day.
         said: Returns when a fact was said, if that is known.
         noted: The notes of earlier days, oldest first.
     """
+    placing = _Placing(copy, day, written, lasts, said, noted)
+    outcomes = [placing.keep(fact) for fact in facts]
+    for operation in placing.links:
+        placing.try_perform(operation)
+    if MEMORY in copy.files.edits:
+        trim_memory(copy, day)
+    return outcomes
+
+
+@dataclass(eq=False)
+class _Placing:
+    """Finds the places of facts; `links` are the operations for when all have theirs."""
 
     copy: WorkingCopy
     day: date
-    written: Sequence[FileStatements] = ()
-    lasts: Callable[[Fact], bool] = lambda _fact: True
-    said: Callable[[Fact], datetime | None] = lambda _fact: None
-    noted: Sequence[str] = ()
-    _links: list[Operation] = field(default_factory=list, init=False)
-
-    def keep_all(self, facts: Iterable[Fact]) -> list[FactOutcome]:
-        """Keep facts, link entries that mention each other, and shorten MEMORY.md if needed."""
-        outcomes = [self.keep(fact) for fact in facts]
-        for operation in self._links:
-            self._try_perform(operation)
-        if MEMORY in self.copy.files.edits:
-            trim_memory(self.copy, self.day)
-        return outcomes
+    written: Sequence[FileStatements]
+    lasts: Callable[[Fact], bool]
+    said: Callable[[Fact], datetime | None]
+    noted: Sequence[str]
+    links: list[Operation] = field(default_factory=list, init=False)
 
     def keep(self, fact: Fact) -> FactOutcome:
         """Keep one fact."""
@@ -143,7 +154,7 @@ class FactKeeper:
     def _when(self, fact: Fact) -> datetime | date:
         return self.copy.said(fact.text, self.said(fact)) or self.day
 
-    def day_of(self, fact: Fact) -> date:
+    def _day_of(self, fact: Fact) -> date:
         """Return the day on which a fact was said."""
         when = self._when(fact)
         return when.date() if isinstance(when, datetime) else when
@@ -217,26 +228,27 @@ class FactKeeper:
         if value is not None:
             done = [self.copy.perform(_ask_unless_value(correct_memory(*value), value[0], *value))]
         else:
-            done = [self.copy.perform(remember(line))]
+            done = [self.copy.perform(note(MEMORY, line))]
         return self._outcome(fact, done, MEMORY, corrected=value is not None)
 
     def _in_note(self, fact: Fact) -> FactOutcome:
         """Write a fact that belongs nowhere else into the daily note."""
-        path = f"memory/{self.day_of(fact).isoformat()}.md"
+        path = f"memory/{self._day_of(fact).isoformat()}.md"
         lines = [plain_fact(line) for line in fact.text.splitlines() if line.strip()]
-        return self._outcome(fact, [self.copy.perform(note(path, each)) for each in lines], path)
+        done = [self.copy.perform(note(path, each, "Noted")) for each in lines]
+        return self._outcome(fact, done, path)
 
     def _in_entry(self, fact: Fact) -> FactOutcome:
         path = self.copy.subject(fact)
         is_written = any(each.path == path for each in self.written)
         make, correct, summarise, link = keep_in_entry(
-            fact, self.day_of(fact), LOOSE if is_written else STRICT
+            fact, self._day_of(fact), LOOSE if is_written else STRICT
         )
         added = self.copy.perform(make)
         made = [each for each in added.made if each.startswith(_ENTRIES)]
         corrected = OperationResult() if made else self.copy.perform(correct)
-        done = [added, corrected, *([] if made else self._try_perform(summarise))]
-        self._links.append(link)
+        done = [added, corrected, *([] if made else self.try_perform(summarise))]
+        self.links.append(link)
         path = made[0] if made else self.copy.subject(fact) or ""
         return self._outcome(fact, done, path, corrected=bool(corrected.paths))
 
@@ -253,7 +265,8 @@ class FactKeeper:
             return FactOutcome(fact, "created", path)
         return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(reasons[:1]))
 
-    def _try_perform(self, operation: Operation) -> list[OperationResult]:
+    def try_perform(self, operation: Operation) -> list[OperationResult]:
+        """Perform an operation if it can be done."""
         try:
             return [self.copy.perform(operation)]
         except KbtuiError:
@@ -323,7 +336,7 @@ class FactKeeper:
                 continue
             is_other = fact.subject and path != self.copy.subject(fact)
             if is_other and _is_of_decision(path, fact):
-                self._links.append(supersede_decision(path, fact, self.day_of(fact)))
+                self.links.append(supersede_decision(path, fact, self._day_of(fact)))
                 return None  # decisions stay; both say which one holds
             done.append(self.copy.perform(self._correction(path, old, fact)))
             where = where or path
@@ -352,12 +365,12 @@ class FactKeeper:
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
         new, part = plain_fact(fact.text), plain_fact(fact.replaces)
         if _is_of_decision(path, fact):
-            return supersede(path, old, fact, self.day_of(fact))
+            return supersede(path, old, fact, self._day_of(fact))
         whole = with_value(old, part, new) or new
         operation = correct_memory(old, whole)
         if path != MEMORY and new:
             changed = replace(fact, text=whole.removesuffix("."), replaces=old)
-            operation = supersede(path, old, changed, self.day_of(fact))
+            operation = supersede(path, old, changed, self._day_of(fact))
         elif path != MEMORY:
             operation = without_line(path, old)
         if fact.asks:
@@ -369,7 +382,7 @@ class FactKeeper:
         was, now = changed_words(sentence_of(old, fact.replaces), plain_fact(fact.text))
         title = self.copy.title(path)
         if was and now and re.search(rf"\b{re.escape(was)}\b", title):
-            self._try_perform(rename_entry(path, title.replace(was, now)))
+            self.try_perform(rename_entry(path, title.replace(was, now)))
 
 
 def _is_of_decision(path: str, fact: Fact) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change, Origin
@@ -103,26 +105,37 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: `work` returns the new content of each file, None to delete it.
+    """An operation of the table `OPERATIONS`: its name, its arguments, and what performs it.
+
+    `work` is a function of a working copy and the arguments alone, so it can be repeated on files
+    that somebody else has changed meanwhile. It returns the new content of each file, None to
+    delete it, and writes nothing.
 
     An `optional` operation is upkeep that nobody asked for: it is skipped instead of proposed, and
-    never applied to files written only by people. `ref` is the name of the file it is about, empty
-    for one that doesn't exist yet. `ask` is why a person must decide on it, if nobody asked for it.
+    never applied to files written only by people. `ask` is why a person must decide on it, if
+    nobody asked for it.
     """
 
-    work: Callable[[WorkingCopy], Edits]
+    name: str
+    work: Callable[..., Edits]
+    arguments: tuple[tuple[Any, ...], Mapping[str, Any]] = ((), MappingProxyType({}))
     optional: bool = False
-    ref: str = ""
     ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """The result of an operation: the `paths` it changed, or why it is `proposed`."""
+    """The result of an operation: the `paths` it changed, or why it is `proposed`.
+
+    `made` are the new files among them; `former` is the file that it was asked to change, under
+    its name until then, and `edits` what a person must decide on.
+    """
 
     paths: tuple[str, ...] = ()
     proposed: str = ""
     made: tuple[str, ...] = ()
+    former: str = ""
+    edits: Edits = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -173,6 +186,7 @@ class WorkingCopy:
         self.proposed: list[ProposalGroup] = []
         self.ungrounded: dict[str, None] = {}
         self.left_out: dict[str, None] = {}
+        self._named = ""
         self._edited: set[str] = set()
         self._restated: set[str] = set()
         self._ground = author.ground
@@ -186,23 +200,25 @@ class WorkingCopy:
         Raises:
             KbtuiError: It can't be done, or is forbidden; nothing is changed.
         """
-        edits = self._work(operation)
-        if not edits or (operation.optional and any(map(self.is_human_only, edits))):
-            return OperationResult()
-        guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
-        self._check_subjects(edits)
-        edits, unsaid = self._check_grounded(edits)
+        wanted = self._work(operation)
+        former = self._named
+        if not wanted or (operation.optional and any(map(self.is_human_only, wanted))):
+            return OperationResult(former=former)
+        guards.check(self.files, wanted, self.is_forbidden, by_tool=self.author.by_tool)
+        self._check_subjects(wanted)
+        edits, unsaid = self._check_grounded(wanted)
         why = self._reason_to_ask(operation, edits, unsaid)
         made = tuple(path for path in edits if not self.files.exists(path))
         if not why:
             self.files.apply(edits)
             self._edited |= edits.keys() - self.files.repaired
+            wanted = {}
         elif operation.optional:
             return OperationResult()
         else:
             self._propose(operation, why, edits)
         self.operations.append(operation)
-        return OperationResult(tuple(sorted(edits)), why, made)
+        return OperationResult(tuple(sorted(edits)), why, made, former, wanted)
 
     def _reason_to_ask(self, operation: Operation, edits: Edits, unsaid: str) -> str:
         """Return why a person must decide on edits, or "" if they may be made."""
@@ -237,10 +253,14 @@ class WorkingCopy:
         """Return what a person must decide on, computed from the files on disk."""
         return [self._file_proposal(each) for each in self.proposed]
 
-    def stage(self, change: Change) -> None:
-        """Put the edits into a running change; lift tombstones of what the user asked for again."""
-        self.files.repaired = set(self.repaired)
-        self.files.stage(change)
+    def stage(self, change: Change, edits: Edits | None = None) -> None:
+        """Put edits into a running change, by default all that were made.
+
+        Tombstones of what the user asked for again are lifted.
+        """
+        if edits is None:
+            self.files.repaired = set(self.repaired)
+        self.files.stage(change, edits)
         if self._restated and self.author.actor.acts_on_request:
             self.services.tombstones.lift(change, sorted(self._restated))
 
@@ -481,6 +501,7 @@ class WorkingCopy:
                 "Entries are, and MEMORY.md, USER.md and SOUL.md.",
             )
         self._check_editable(path, name)
+        self._named = self._named or path
         return path
 
     def _resolve(self, ref: str) -> str:
@@ -565,8 +586,10 @@ class WorkingCopy:
 
     def _work(self, operation: Operation) -> Edits:
         self.files.repaired.clear()
+        self._named = ""
+        arguments, named = operation.arguments
         try:
-            edits = operation.work(self)
+            edits = operation.work(self, *arguments, **named)
         except UnicodeError as error:
             raise UnreadableError("That holds bytes that are no text.") from error
         return {path: data for path, data in edits.items() if data != self.files.data(path)}

@@ -87,15 +87,16 @@ async def test_what_was_forgotten_is_not_noted(room: Room, server: ScriptedServe
     assert "blue" not in room.read(_day())
 
 
-async def test_a_slice_that_no_model_could_condense_leaves_an_excerpt(
+async def test_a_conversation_that_no_model_could_condense_leaves_nothing_in_the_note_of_the_day(
     room: Room, server: ScriptedServer
 ) -> None:
+    mine = "# Mine\n\n- 09:14 The heat pump was serviced.\n"
+    room.write(_day(), mine)
     for _ in range(8):
         server.enqueue(Reply("no"))
-    await _condense(room, room.talk().id)
-    text = room.read(_day())
-    assert "[RAW]" in text
-    assert "user: It's blue. Remember that." in text
+    outcome = await _condense(room, room.talk().id)
+    assert outcome.kind == "raw"
+    assert room.read(_day()) == mine
 
 
 async def test_notes_of_the_day_can_be_switched_off(tmp_path: Path, server: ScriptedServer) -> None:

@@ -259,3 +259,24 @@ def test_a_time_in_code_is_no_line_of_a_journal() -> None:
         "# Day\n\n```\n- 09:14 in code\n```",
         "- 10:00 said",
     ]
+
+
+def test_what_notes_repeat_of_a_conversation_that_was_not_condensed_is_not_indexed() -> None:
+    day = (
+        "# 2026-11-28\n\n- 09:28 The heat pump was serviced.\n\n"
+        "## Flush at 20:55 (session: tui_1) [RAW]\n\n- user: The heat pump hums.\n"
+        "- assistant: Okay.\n\n## Flush at 21:10 (session: tui_2)\n\n- user: manual of the pump\n"
+    )
+    texts = [chunk.text for chunk in chunks(day, path="memory/2026-11-28.md")]
+    assert "serviced" in texts[0]
+    assert not any("hums" in text or "RAW" in text for text in texts)
+    assert any("manual of the pump" in text for text in texts), "a line that a model made"
+    session = (
+        "# Session Memory: 2026-11-28 20:55\n\n- **Session**: tui_1\n\n## Summary\n\n"
+        "[RAW] No summary could be made; what was said stands below.\n\n## Key Messages\n\n"
+        "user: The heat pump hums.\nassistant: Okay.\n\nMine: ask Ilka.\n"
+    )
+    (chunk,) = chunks(session, path="memory/2026-11-28-pump.md")
+    assert "Mine: ask Ilka." in chunk.text
+    assert "hums" not in chunk.text
+    assert "hums" in chunks(session)[0].text, "an entry is a person's"

@@ -94,3 +94,16 @@ def test_what_the_archive_only_says_was_asked_is_no_hit() -> None:
     lines = "\n".join(json.dumps(each) for each in (asked, told))
     document = read_document("memory/history.jsonl", lines.encode(), LIMITS)
     assert [chunk.lines for chunk in document.chunks] == [(2, 2)]
+
+
+def test_the_archive_does_not_repeat_a_conversation_that_was_kept_whole() -> None:
+    condensed = {"cursor": 1, "content": "They spoke of the heat pump."}
+    whole = {
+        "cursor": 2,
+        "content": "[RAW] 1 message\n[2026-03-06 10:00] USER: the heat pump hums",
+        "raw": True,
+    }
+    lines = [condensed, {**whole, "session": "tui_1"}, {**whole, "cursor": 3}]
+    data = "".join(json.dumps(each) + "\n" for each in lines).encode()
+    found = read_document("memory/history.jsonl", data, ChunkLimits())
+    assert [chunk.lines[0] for chunk in found.chunks] == [1, 3], "the last one has no conversation"

@@ -56,20 +56,6 @@ def stage_day_notes(
         _stage(change, day, page, list(fresh.values())[:50])
 
 
-def stage_raw_notes(change: Change, page: Page) -> None:
-    """Add excerpts of a slice that no model could condense to the notes of its days."""
-    said = [message for message in page.messages if page.shows(message)][-20:]
-    excerpts = (
-        (
-            local(message.time).date(),
-            f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}",
-        )
-        for message in said
-    )
-    for day, lines in _by_day(excerpts):
-        _stage(change, day, page, lines, f" {RAW}")
-
-
 def _by_day(lines: Iterable[tuple[date, str]]) -> list[tuple[date, list[str]]]:
     found: dict[date, list[str]] = {}
     for day, line in lines:
@@ -81,13 +67,13 @@ def _path_of(day: date) -> str:
     return f"memory/{day.isoformat()}.md"
 
 
-def _stage(change: Change, day: date, page: Page, lines: Sequence[str], mark: str = "") -> None:
+def _stage(change: Change, day: date, page: Page, lines: Sequence[str]) -> None:
     if not lines:
         return
     path = _path_of(day)
     times = [local(each.time) for each in page.messages]
     ended = max((each for each in times if each.date() == day), default=times[-1])
-    heading = f"## Flush at {ended:%H:%M} (session: {page.session}){mark}"
+    heading = f"## Flush at {ended:%H:%M} (session: {page.session})"
     block = "\n".join([heading, "", *(f"- {line}" for line in lines)]) + "\n"
     before = change.read(path)
     old = before or b""

@@ -19,7 +19,7 @@ from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
-from kbtui.memory.consolidation.notes import RAW, DayNote, stage_day_notes, stage_raw_notes
+from kbtui.memory.consolidation.notes import RAW, DayNote, stage_day_notes
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.entry_updates import find_statement, is_said
@@ -167,16 +167,16 @@ class MemoryWriter:
         return False
 
     def save_raw(self, page: Page, model: str, why: str) -> SavedPage | None:
-        """Archive a page in full because no model could condense it; see `save`."""
+        """Archive a page in full because no model could condense it; see `save`.
+
+        The notes of the day are the user's, and say nothing of it.
+        """
         if self._is_archived(page, by_model=True):
             return None
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
 
         def work(change: Change) -> SavedPage:
-            saved = SavedPage(self._stage(change, page, content, raw=True), "")
-            if self.notes.enabled:
-                stage_raw_notes(change, page)
-            return saved
+            return SavedPage(self._stage(change, page, content, raw=True), "")
 
         return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
 

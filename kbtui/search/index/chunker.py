@@ -135,7 +135,10 @@ def shown_title(path: str, title: str, messages: list[SpokenMessage]) -> str:
 
 
 def archive_messages(text: str) -> list[SpokenMessage]:
-    """Return the records of the archive, ``memory/history.jsonl``, without mere questions."""
+    """Return the records of the archive, ``memory/history.jsonl``, without mere questions.
+
+    Nor a conversation that was kept whole, which is searched where it was held.
+    """
     return [
         SpokenMessage(
             line,
@@ -147,6 +150,7 @@ def archive_messages(text: str) -> list[SpokenMessage]:
         )
         for line, record in _records(text)
         if _text(record.get("content"))
+        and not (record.get("raw") is True and _text(record.get("session")))
         and not is_question(record["content"].removeprefix("The user said: "))
     ]
 
@@ -211,7 +215,7 @@ def _parse_time(time: str) -> datetime | None:
         return None
 
 
-VERSION = "7"
+VERSION = "8"
 # MiniLM reads 256 tokens; leave room for title and heading, and for errors of the estimate.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
@@ -227,6 +231,11 @@ _BINARY = """
 """
 _BINARY_ENDINGS = tuple(_BINARY.split())
 _ARCHIVE = re.compile(r"memory/history(-[\w-]+)?\.jsonl")
+# What notes repeat of a conversation that nobody could condense: below this heading of a day's
+# (which older versions wrote), and below this sentence of a session's.
+_RAW_HEADING = re.compile(r"## Flush at \d\d:\d\d \(session: .*\) \[RAW\]")
+_RAW_SENTENCE = re.compile(r"\[RAW\] No summary could be made; what was said stands below\.")
+_RAW_LINE = re.compile(r"(?:- )?(?:user|assistant): |## (?:Summary|Key Messages)\Z")
 _UNINDENTED = re.compile(r"^[^\s]", re.MULTILINE)
 _TIMED = re.compile(r"^[-*+][ \t]+(?:\[[^\]\n]\][ \t]+)?(?:~~)?\d\d:\d\d[ \t]", re.MULTILINE)
 INDEX_NAME = "INDEX.md"
@@ -363,7 +372,23 @@ def passage_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def _without_excerpts(path: str, text: str) -> str:
+    """Blank what a note of a day or session repeats of a conversation that wasn't condensed."""
+    if not path.startswith("memory/") or "[RAW]" not in text:
+        return text
+    lines, is_below = text.split("\n"), False
+    for number, line in enumerate(lines):
+        if _RAW_HEADING.fullmatch(line) or _RAW_SENTENCE.fullmatch(line):
+            is_below, lines[number] = True, ""
+        elif is_below and _RAW_LINE.match(line):
+            lines[number] = ""
+        elif line.strip():
+            is_below = False
+    return "\n".join(lines)
+
+
 def _markdown(path: str, text: str, limits: ChunkLimits) -> IndexedDocument:
+    text = _without_excerpts(path, text)
     properties = read_properties(path, text)
     chunks = tuple(_chunks(text, properties, limits, markdown=True))
     if not chunks:

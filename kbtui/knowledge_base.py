@@ -433,8 +433,8 @@ class KnowledgeBase:
             self._note(f"Only reading works now. {problem}")
 
     def _add_tombstones(self, change: Change) -> None:
-        """Add tombstones for facts that an undo removes, so that they aren't written again."""
-        if change.origin.undoes is not None:
+        """Bury facts that an undo or a restore removes, so that they aren't written again."""
+        if change.is_restoration:
             self._undoes = self.tombstones.companion(change)
 
     def _restore_forgotten(self, changed: Changed) -> None:

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 
 _SCREENFUL = 30
 
+prefer_option = click.option(
+    "--prefer",
+    type=click.Choice(["now", "before"]),
+    help="Where a line was changed again: keep what stands there now, or what was before.",
+)
+
 
 @click.command()
 @entry_argument("path", required=False)
@@ -220,11 +226,7 @@ def _print_last(kb: KnowledgeBase, last: Commit) -> None:
     "--turn", metavar="ID", help="Undo everything that one turn of a conversation changed."
 )
 @click.option("--batch", metavar="ID", help="Undo a whole import, or a whole run of Dream.")
-@click.option(
-    "--prefer",
-    type=click.Choice(["now", "before"]),
-    help="Where a line was changed again: keep what stands there now, or what was before.",
-)
+@prefer_option
 @json_option
 @pass_place
 def undo(
@@ -253,7 +255,7 @@ def undo(
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
         work = _undo_function(kb, rev, paths, hunk, turn, batch)
-        commit = _resolved(work, prefer)
+        commit = resolved(work, prefer)
         say_commit(commit, kb, as_json=as_json, way_back="To have it back")
 
 
@@ -262,7 +264,7 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
     from kbtui.importers.engine import take_back
 
     work = _undo_function(kb, None, (), None, None, batch)
-    done = take_back(kb.services, batch, lambda: _resolved(work, prefer))
+    done = take_back(kb.services, batch, lambda: resolved(work, prefer))
     if done is None:
         return False
     commit, taken = done
@@ -281,9 +283,10 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
     return True
 
 
-def _resolved(
+def resolved(
     work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str | None
 ) -> Commit | None:
+    """Run an undo, resolving conflicts by `prefer`: "now", "before", or not at all."""
     return _preferring(work, prefer) if prefer else work({})
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
-from kbtui.cli.history import LogPrinter, conflicts_shown, print_diffs, print_patch
+from kbtui.cli.history import (
+    LogPrinter,
+    conflicts_shown,
+    prefer_option,
+    print_diffs,
+    print_patch,
+    resolved,
+)
 from kbtui.cli.output import (
     commit_shape,
     note,
@@ -28,6 +35,7 @@ from kbtui.text import clean_line, counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kbtui.history.queries.diff import FileDiff
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import (
         Audit,
@@ -307,7 +315,7 @@ def dream_log(place: WorkspaceOption, rev: str | None, limit: int | None, as_jso
         return
     write(change.commit)
     print_diffs(change.diffs, kb.workspace)
-    note(f"Go back to before it with: kbtui dream-restore {change.commit.id[:10]}")
+    note(f"Take it back with: kbtui dream-restore {change.commit.id[:10]}")
     if rev is None:
         note(f"Since then: {idle}")
 
@@ -324,35 +332,65 @@ def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
 
 @click.command("dream-restore")
 @click.argument("rev", required=False)
-@click.option("--only", is_flag=True, help="Undo only this change; later ones stay.")
+@click.option("--all", "whole", is_flag=True, help="Go back to before it: later changes go too.")
+@click.option("--only", is_flag=True, hidden=True, expose_value=False)  # the default by now
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
+@prefer_option
 @json_option
 @pass_place
 def dream_restore(
-    place: WorkspaceOption, rev: str | None, only: bool, dry_run: bool, as_json: bool
+    place: WorkspaceOption,
+    rev: str | None,
+    whole: bool,
+    dry_run: bool,
+    is_sure: bool,
+    prefer: str | None,
+    as_json: bool,
 ) -> int | None:
-    """Go back to before a change by Dream.
+    """Take back a change by Dream.
 
-    Everything durable becomes what it was; that, too, can be undone. Without REV it lists the
+    What was written since stays, in the same files too. With --all everything durable becomes what
+    it was before the change, after a look at it. Either can be undone. Without REV it lists the
     changes there are.
     """
-    if only and dry_run:
-        raise UsageError(
-            "--dry-run shows what going back to before the change would do, not undoing it alone.",
-            "`kbtui dream-log REV` shows what the change did.",
-        )
     with place.opened() as kb, conflicts_shown(kb.workspace):
+        dream_log = kb.memory.dream_log
         if rev is None:
             _list(kb, _MAX_LISTED, as_json=as_json)
             note("Name one of them: kbtui dream-restore REV")
             return 2
-        change = kb.memory.dream_log.show(rev)
         if dry_run:
-            print_diffs(kb.memory.dream_log.preview(rev), kb.workspace)
+            print_diffs(dream_log.preview(rev, whole=whole), kb.workspace)
             return None
-        commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)
-        say_commit(commit, kb, as_json=as_json)
+        if not whole:
+            commit = resolved(lambda decided: dream_log.restore(rev, decisions=decided), prefer)
+        elif is_sure or _goes_back(dream_log.preview(rev, whole=True), kb.workspace):
+            commit = dream_log.restore_all(rev)
+        else:
+            note("Nothing was changed.")
+            return 1
+        say_commit(commit, kb, as_json=as_json, way_back="To have it back")
     return None
+
+
+def _goes_back(diffs: Sequence[FileDiff], layout: Layout) -> bool:
+    """List what would change; return whether the person agrees, or there is nothing to ask.
+
+    Raises:
+        UsageError: There is no terminal to ask on.
+    """
+    for diff in diffs:
+        does = {"added": "comes back", "deleted": "goes"}.get(diff.kind, "becomes what it was")
+        say_line(say_styled(layout.file(diff.path), fg="cyan"), f"  {does}")
+    if not diffs:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            f"Nobody can be asked here whether {counted(len(diffs), 'file')} may go back.",
+            "Look at the list, or at --dry-run, then add --yes.",
+        )
+    return click.confirm(f"Let {counted(len(diffs), 'file')} go back?", err=True)
 
 
 async def _dream_repeatedly(

@@ -88,6 +88,11 @@ class Change:
         """The previous contents of files, as far as they were read or given by `set_known`."""
         return MappingProxyType(self._before)
 
+    @property
+    def is_restoration(self) -> bool:
+        """Whether it is an undo or a restore, as `Commit.is_restoration`."""
+        return self.origin.undoes is not None or self.reason.startswith(RESTORED)
+
     def read(self, path: str) -> bytes | None:
         """Return the pending content of a path, else its file's; None if there is no file."""
         path = files.checked_path(path)

@@ -301,8 +301,8 @@ class History(HistoryReader):
     ) -> Commit | None:
         """Restore every durable file to the state before a commit; None if all have it already.
 
-        Unrecorded edits are recorded first, so nothing is lost. The archive and the tombstones
-        stay; see `rewind`.
+        Unrecorded edits are recorded first, so nothing is lost. The archive, the tombstones and
+        how far Dream has read stay; see `rewind`.
 
         Raises:
             NotFoundError: There is no such commit.

@@ -308,6 +308,9 @@ def _significant(data: bytes) -> tuple[object, ...] | bytes:
     return tuple(units.items()), tuple(front.body)
 
 
+_CURSORS = "memory/cursors.json"
+_TOMBSTONES = "memory/tombstones.jsonl"
+_ARCHIVE = re.compile(r"memory/(?:history|HISTORY)[^/]*")
 _MAX_NAMED = 3
 _PARTLY = "Undo of a part of "
 
@@ -352,6 +355,11 @@ class Undo:
             )
         whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
+        if not changes:
+            raise UsageError(
+                f"{commit.id[:10]} only says how far Dream has read: it wrote nothing.",
+                "What it has read it doesn't read again, whatever is taken back.",
+            )
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         if hunk is None:
             work.revert(commit, changes)
@@ -433,20 +441,18 @@ def _plan(work: Revert, commits: Sequence[Commit], prefix: str) -> UndoPlan:
 
 
 def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:
-    """Return the changes to undo: all, or those of `paths`; derived files follow by themselves."""
-    if not paths:
-        written = [change for change in commit.paths if not is_derived(change.path)]
-        return written or list(commit.paths)
-    chosen = [change for change in commit.paths if {change.path, change.old_path} & set(paths)]
+    """Return the changes to undo: all, or those of `paths`; derived files follow by themselves.
+
+    How far Dream has read isn't among them: what is taken back stays read.
+    """
+    changes = [change for change in commit.paths if change.path != _CURSORS]
+    if not paths or not changes:
+        return [change for change in changes if not is_derived(change.path)] or changes
+    chosen = [change for change in changes if {change.path, change.old_path} & set(paths)]
     if not chosen:
         named = ", ".join(short_name(path) for path in paths)
         raise UsageError(f"{commit.id[:10]} did not change {named}.", f"It says: {commit.subject}")
     return chosen
-
-
-_CURSORS = "memory/cursors.json"
-_TOMBSTONES = "memory/tombstones.jsonl"
-_ARCHIVE = re.compile(r"memory/(?:history|HISTORY)[^/]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,6 +504,4 @@ def rewind(repository: Repository, commit: Commit, now: Mapping[str, str]) -> Re
 
 def is_exempt(path: str) -> bool:
     """Return whether a rewind leaves a file as is: records of events, and derived files."""
-    if _ARCHIVE.fullmatch(path):
-        return True
-    return is_derived(path) and path != _CURSORS
+    return _ARCHIVE.fullmatch(path) is not None or is_derived(path)

@@ -284,19 +284,49 @@ def test_what_dream_did_is_shown_and_undone_alone_or_with_all_since(kbtui: Comma
     assert listed.status == 2
     assert second[:10] in listed.out
     assert "-- Asked about tea." in kbtui.ok("dream-restore", second, "--dry-run").out
-    kbtui.ok("dream-restore", second, "--only")
+    kbtui.ok("dream-restore", second)
     assert not kbtui.file("memory/2026-11-22.md").exists()
     assert kbtui.file("knowledge/topics/later.md").exists()
-    kbtui.ok("dream-restore", first)
+    assert "-- Prefers tea" in kbtui.ok("dream-restore", first, "--all", "--dry-run").out
+    unsure = kbtui("dream-restore", first, "--all")
+    assert unsure.status == 2
+    assert "topics/later.md  goes" in unsure.out
+    assert kbtui.file("knowledge/topics/later.md").exists()
+    kbtui.ok("dream-restore", first, "--all", "--yes")
     assert not kbtui.file("knowledge/topics/later.md").exists()
     assert kbtui.file("knowledge/topics/boiler.md").exists()
+
+
+def test_dream_restore_keeps_later_lines_of_the_same_file(kbtui: Command) -> None:
+    kbtui.ok("remember", "I own a canoe")
+    lines = kbtui.file(MEMORY).read_text()
+    dream = _dreamt(kbtui.root, MEMORY, f"{lines}- Prefers tea\n")
+    kbtui.ok("remember", "I was born in Ghent")
+    kbtui.ok("dream-restore", dream)
+    left = kbtui.file(MEMORY).read_text()
+    assert "tea" not in left
+    assert "canoe" in left
+    assert "Ghent" in left
+
+
+def test_dream_restore_of_a_line_that_was_changed_again_says_so_and_prefers(
+    kbtui: Command,
+) -> None:
+    dream = _dreamt(kbtui.root, MEMORY, "- Prefers tea\n")
+    kbtui.file(MEMORY).write_text("- Prefers green tea\n")
+    refused = kbtui("dream-restore", dream)
+    assert refused.status != 0
+    assert "Prefers green tea" in refused.err
+    assert "--prefer now" in refused.err
+    kbtui.ok("dream-restore", dream, "--prefer", "before")
+    assert not kbtui.file(MEMORY).exists() or "tea" not in kbtui.file(MEMORY).read_text()
 
 
 def test_only_a_change_of_dreams_is_taken_back_as_one(kbtui: Command) -> None:
     kbtui.ok("new", "topic", "Boiler", "-b", "It is old.")
     mine = kbtui.ok("log", "-n", "1", "--json").json[0]["commit"]
     assert "not by Dream" in kbtui("dream-restore", mine).err
-    assert kbtui("dream-restore", mine, "--only", "--dry-run").status == 2
+    assert "not by Dream" in kbtui("dream-restore", mine, "--all", "--yes").err
     assert kbtui.file("knowledge/topics/boiler.md").exists()
 
 

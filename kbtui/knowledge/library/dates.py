@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbtui.errors import UnreadableError
-from kbtui.history.change import RESTORED, Change
+from kbtui.history.change import Change
 from kbtui.knowledge.entries.entry import category_of, is_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
@@ -33,7 +33,7 @@ class DateKeeper:
 
     def companion(self, change: Change) -> None:
         """Set the dates in a change that is about to be applied."""
-        if change.adopted or change.origin.undoes or change.reason.startswith(RESTORED):
+        if change.adopted or change.is_restoration:
             return
         for path, data in list(change.edits.items()):
             if data is None or path in change.repairs:

@@ -29,7 +29,7 @@ from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page_writer import MemoryWriter as MemoryWriter
 from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.report import DreamProgress, DreamReport as DreamReport
-from kbtui.memory.dream.writing import DreamLog
+from kbtui.memory.dream.writing import DreamChange as DreamChange, DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import EditServices

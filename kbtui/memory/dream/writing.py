@@ -6,13 +6,14 @@ identical proposal isn't stored twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin, Sink, is_derived
 from kbtui.history.history import History
+from kbtui.history.merging.tree_merge import Conflict, Resolution
 from kbtui.history.queries.diff import FileDiff, diff_files
 from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
@@ -166,24 +167,40 @@ class DreamLog:
         commit = self._latest(command) if rev is None else self._dream_commit(rev)
         return DreamChange(commit, changed_by(self._history, commit.id))
 
-    def preview(self, rev: str) -> tuple[FileDiff, ...]:
-        """Return what `restore` would change; raises as `show`."""
-        return self._history.restore_before_preview(self._dream_commit(rev).id)
+    def preview(self, rev: str, *, whole: bool = False) -> tuple[FileDiff, ...]:
+        """Return what `restore`, or `restore_all`, would change; raises as they do."""
+        commit = self._dream_commit(rev).id
+        if whole:
+            return self._history.restore_before_preview(commit)
+        changes: list[Change] = []
+        self._history.undo(commit, sink=changes.append)
+        return self._history.preview(changes[0])
 
     def restore(
-        self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
+        self,
+        rev: str,
+        *,
+        decisions: Mapping[Conflict, Resolution] | None = None,
+        sink: Sink | None = None,
     ) -> Commit | None:
-        """Restore everything durable to before a change of Dream; None if it is so already.
+        """Take back exactly what a change of Dream did; what was written later stays.
 
-        Dream's cursor is reset too: it reads again what it had read since. To undo only that change
-        there is `History.undo`.
+        Raises:
+            NotFoundError: There is no such commit.
+            UsageError: Somebody else made it, or nothing of it is left.
+            UndoConflictError: Its lines were changed again; nothing is done.
+        """
+        return self._history.undo(self._dream_commit(rev).id, decisions=decisions, sink=sink)
+
+    def restore_all(self, rev: str, *, sink: Sink | None = None) -> Commit | None:
+        """Restore everything durable to before a change of Dream; None if it is so already.
 
         Raises:
             NotFoundError: There is no such commit.
             UsageError: Somebody else made it.
             ConflictError: A file was changed at that moment; nothing is done.
         """
-        return self._history.restore_before(self._dream_commit(rev).id, actor=actor, sink=sink)
+        return self._history.restore_before(self._dream_commit(rev).id, sink=sink)
 
     def _changes(self) -> Iterator[Commit]:
         for commit in self._history.log(actor=Actor.DREAM):

@@ -25,7 +25,7 @@ from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, without_facts
 from kbtui.memory.records.archive_lines import is_record
-from kbtui.memory.records.claims import changed_facts
+from kbtui.memory.records.claims import changed_facts, facts_of
 from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of
@@ -162,9 +162,14 @@ class Tombstones:
     def companion(self, change: Change) -> bool:
         """Bury facts that an undo removes and lift those it restores; return whether it is an undo.
 
+        Of what a restore removes, only what a machine wrote is buried: going back to a day takes
+        along what the person wrote since, which isn't wrong for that.
+
         An import that is undone as a whole may be imported again, and what a sync takes back is
         still in the notes in other words: nothing is buried for either.
         """
+        if change.is_restoration and change.origin.undoes is None and not change.adopted:
+            self.bury(change, _with_untimed(self._machines(change)), undone=True)
         if change.origin.undoes is None or change.adopted or self._is_import(change.origin.undoes):
             return False
         for path in [path for path in change.edits if is_record(path)]:
@@ -181,6 +186,19 @@ class Tombstones:
         gone = self._digests(removed.values())
         self._append(change, (e.digest for e in again if e.digest not in gone), lifted=True)
         return True
+
+    def _machines(self, change: Change) -> list[str]:
+        """Return the facts that a change removes of those that a machine wrote."""
+        removed, added = _changed_facts(change)
+        gone = without_facts(removed, added)
+        found: dict[str, str] = {}
+        for path in filter(_is_remembered, change.edits if gone else ()):
+            text = files.text_of(change.before(path))
+            origins = self.history.blame(path, text=text) if text else ()
+            lines = zip(text.split("\n"), origins, strict=False)
+            written = [line for line, each in lines if not each.actor.writes_human_text]
+            found |= {normalise(fact): fact for fact in facts_of("\n".join(written))}
+        return [fact for key, fact in gone.items() if key in found]
 
     def _is_import(self, commits: str) -> bool:
         """Return whether commits are the whole of an import."""
@@ -421,12 +439,16 @@ def _sources(values: list[Any]) -> Iterable[FactSource]:
                 yield FactSource(value["session"], messages)
 
 
+def _is_remembered(path: str) -> bool:
+    return _REMEMBERED.fullmatch(path) is not None and not path.endswith(_GENERATED)
+
+
 def _changed_facts(change: Change) -> tuple[dict[str, str], dict[str, str]]:
     """Return the facts that a change removes from memory and those that it adds, by key."""
     removed: dict[str, str] = {}
     added: dict[str, str] = {}
     for path, data in list(change.edits.items()):
-        if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
+        if _is_remembered(path):
             before = change.before(path)
             gone, come = changed_facts(files.text_of(before), files.text_of(data))
             removed |= gone

@@ -280,7 +280,7 @@ class HistoryScreen(ListAndDiff):
 
     @_queued_action
     async def action_restore(self, commit: Commit) -> None:
-        from kbtui.tui.history.time_travel import restore_file
+        from kbtui.tui.diff.restoring import restore_file
 
         path = await self._choose_path(commit)
         if path is not None:
@@ -302,7 +302,7 @@ class HistoryScreen(ListAndDiff):
 
     @_queued_action
     async def action_restore_all(self, commit: Commit) -> None:
-        from kbtui.tui.history.time_travel import restore_before
+        from kbtui.tui.diff.restoring import restore_before
 
         done = await restore_before(self, self.kb.history, commit)
         if done is not None:

@@ -82,7 +82,7 @@ async def test_a_command_that_wants_words_gets_them_in_the_prompt(tmp_path: Path
         await shell.until(lambda: shell.prompt.text == "/remember ")
 
 
-async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
+async def test_dream_log_shows_the_change_and_dream_restore_takes_back_only_that_one(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path / "notes") as shell:
@@ -99,7 +99,7 @@ async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
         await shell.press("escape")
         await shell.say(f"/dream-restore {first[:10]}", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
-        await shell.press("o")
+        await shell.press("y")
         await shell.until(lambda: "Undone" in shell.text)
         assert not (tmp_path / "notes" / "USER.md").exists()
         assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
@@ -119,7 +119,8 @@ async def test_undoing_only_a_change_of_dreams_asks_where_a_line_was_changed_aga
         async def undo(*keys: str) -> None:
             await shell.say(f"/dream-restore {second}", wait=False)
             await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
-            await shell.press("o")
+            assert "changed again" in str(shell.app.screen.text)
+            await shell.press("y")
             await shell.until(lambda: isinstance(shell.app.screen, UndoConflictScreen))
             await shell.press(*keys)
 
@@ -192,8 +193,26 @@ async def test_dream_restore_goes_back_to_before_the_change(tmp_path: Path) -> N
         await shell.say(f"/dream-restore {first}", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
         await shell.press("b")
+        await shell.until(lambda: "go too" in str(getattr(shell.app.screen, "text", "")))
+        await shell.press("y")
         await shell.until(lambda: "Restored" in shell.text)
         assert not (tmp_path / "notes" / "USER.md").exists()
+        assert not (tmp_path / "notes" / MEMORY).exists()
+
+
+async def test_dream_restore_all_asks_at_once_whether_everything_goes_back(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        first = _dreamt(shell.app.kb, "# User\n\n- Works on Atlas\n")
+        shell.app.kb.memory.remembering.remember("I prefer tea")
+        await shell.say(f"/dream-restore --all {first}", wait=False)
+        await shell.until(lambda: "go too" in str(getattr(shell.app.screen, "text", "")))
+        await shell.press("escape")
+        await shell.until(lambda: not isinstance(shell.app.screen, ConfirmScreen))
+        assert (tmp_path / "notes" / MEMORY).exists()
+        await shell.say(f"/dream-restore {first} --all", wait=False)
+        await shell.until(lambda: "go too" in str(getattr(shell.app.screen, "text", "")))
+        await shell.press("y")
+        await shell.until(lambda: "Restored" in shell.text)
         assert not (tmp_path / "notes" / MEMORY).exists()
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
-from kbtui.errors import NotFoundError, StoppedError, UsageError
-from kbtui.history.change import Commit
+from kbtui.errors import NotFoundError, StoppedError, UndoConflictError, UsageError
 from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge.library.library import retag
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.background.service import CondensingOutcome, DreamReport
+from kbtui.memory.background.service import CondensingOutcome, DreamChange, DreamReport
 from kbtui.memory.records.journal import todays_note
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
@@ -23,7 +21,8 @@ from kbtui.tui.chat.commands.memory_screen import MemoryScreen
 from kbtui.tui.chat.commands.reports import audit_report
 from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
-from kbtui.tui.diff.confirm import Question, confirm, make_change
+from kbtui.tui.diff.confirm import confirm
+from kbtui.tui.diff.restoring import restore_before
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.tui.widgets.dialogs import PageScreen, pick
@@ -31,6 +30,7 @@ from kbtui.tui.widgets.progress import progress_reporter
 from kbtui.tui.widgets.row_list import Choice
 
 _DRY_RUN = "--dry-run"
+_ALL = "--all"
 
 # Facts
 
@@ -177,38 +177,35 @@ async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    """Restore the state before a change by Dream, or undo only that change."""
-    rev = argument or await _choose_dream(host, kb)
+    """Take back a change by Dream, or go back to the state before it."""
+    words = argument.split()
+    rev = next((word for word in words if word != _ALL), "") or await _choose_dream(host, kb)
     if not rev:
         return
     change = await asyncio.to_thread(kb.memory.dream_log.show, rev, "/dream")
-    diffs = await asyncio.to_thread(kb.memory.dream_log.preview, rev)
-    when = moment(change.commit.time)
-    text = (
-        f"{change.commit.subject} ({when})\n"
-        "b: everything durable becomes what it was before, as shown below; later changes go "
-        "too.\no: only this change of Dream's is undone; later ones stay."
-    )
-    choices = {"b": "back to before it", "o": "only this change"}
-    answer = await confirm(host, "Restore", text, choices, diffs)
-    if answer is None:
-        return
+    answer = "b" if _ALL in words else await _ask_how_far(host, kb, change)
     if answer == "b":
-        question = Question("Restore", "", "", unasked=sys.maxsize, nothing="It is all so already.")
-        restore = partial(kb.memory.dream_log.restore, change.commit.id)
-        commit = await make_change(host.app, kb.history, restore, question)
+        commit = await restore_before(host, kb.history, change.commit)
         if commit is not None:
             host.tell(NoticeItem(title="Restored", text=commit.subject))
-    else:
-        await _undo(host, kb, change.commit)
+    elif answer == "y":
+        undo = partial(kb.memory.dream_log.restore, change.commit.id)
+        done = await confirm_and_undo(host.app, kb.history, change.commit.subject, undo)
+        if done is not None:
+            host.tell(NoticeItem(title="Undone", text=done.subject))
 
 
-async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
-    """Undo one change; the person resolves conflicts with later ones."""
-    undo = partial(kb.history.undo, commit.id)
-    result = await confirm_and_undo(host.app, kb.history, commit.subject, undo)
-    if result is not None:
-        host.tell(NoticeItem(title="Undone", text=result.subject))
+async def _ask_how_far(host: ChatHost, kb: KnowledgeBase, change: DreamChange) -> str | None:
+    """Ask whether to take back a change alone or everything since; show what the former does."""
+    text = f"{change.commit.subject} ({moment(change.commit.time)})\n"
+    try:
+        diffs = await asyncio.to_thread(kb.memory.dream_log.preview, change.commit.id)
+        text += "Only this change is taken back, as shown below; what was written since stays."
+    except UndoConflictError as error:
+        diffs = change.diffs
+        text += f"It did what is shown below. {error.message} You will be asked about each."
+    choices = {"y": "takes it back", "b": "goes back to before it; shows it first"}
+    return await confirm(host, "Take back a change of Dream's", text, choices, diffs)
 
 
 async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:

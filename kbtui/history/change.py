@@ -51,6 +51,8 @@ class Change:
         foreign: Tree entries that a merge changes outside the workspace's files, by path.
         result: The commit, after the block; None if nothing changed or a sink took the change.
         repairs: Paths whose edits only repair links or rename a file, and add no new statement.
+        restores: The commit from which text is brought back, if links in it are to follow what was
+            renamed since.
         watch: A callback, told the number of files written, of how many; an exception in it cancels
             the change, and then nothing is changed.
     """
@@ -66,6 +68,7 @@ class Change:
         self.foreign: Mapping[str, TreeEntry] = {}
         self.result: Commit | None = None
         self.repairs: set[str] = set()
+        self.restores: str | None = None
         self.watch: Watch = lambda _done, _total: None
         self._layout = layout
         self._edits: dict[str, bytes | None] = {}

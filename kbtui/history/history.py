@@ -287,6 +287,7 @@ class History(HistoryReader):
         data = read_version(self._repository, commit, path)
         with self.change(Actor.YOU, f"{RESTORED}{commit[:10]}.") as change:
             change.write(path, data)
+            change.restores = commit
         return change.result
 
     def restore_preview(self, path: str, at: str) -> tuple[FileDiff, ...]:
@@ -330,6 +331,7 @@ class History(HistoryReader):
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor, sink: Sink | None) -> Commit | None:
         with self.change(actor, plan.reason, plan.origin, sink) as change:
+            change.restores = plan.restores
             for path, data in plan.edits.items():
                 change.put(path, data, over=plan.before[path])
         if change.result is None and sink is None:

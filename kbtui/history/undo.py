@@ -317,12 +317,16 @@ _PARTLY = "Undo of a part of "
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """The planned writes of an undo, what they were computed from, and the commit's metadata."""
+    """The planned writes of an undo, what they were computed from, and the commit's metadata.
+
+    `restores` is the commit in which the text that comes back stood; None if there was none.
+    """
 
     edits: Edits
     before: Edits
     reason: str
     origin: Origin
+    restores: str | None
 
 
 class Undo:
@@ -437,7 +441,7 @@ def _plan(work: Revert, commits: Sequence[Commit], prefix: str) -> UndoPlan:
     if len(commits) > _MAX_NAMED:
         named += f"; and {len(commits) - _MAX_NAMED} more"
     origin = Origin(undoes=" ".join(commit.id for commit in commits))
-    return UndoPlan(edits, work.before, f"{prefix}{named}", origin)
+    return UndoPlan(edits, work.before, f"{prefix}{named}", origin, commits[-1].parent)
 
 
 def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kbtui.history.change import Commit
 
 MEMORY = "memory/MEMORY.md"
+BOILER = "knowledge/topics/boiler.md"
 
 
 @pytest.fixture
@@ -109,3 +110,64 @@ def test_a_run_of_dream_that_only_read_has_nothing_to_be_taken_back(kb: Knowledg
     with pytest.raises(UsageError, match="only says how far Dream has read"):
         kb.history.undo(read.id, paths=[CURSORS])
     assert '"here": 4' in text(kb, CURSORS)
+
+
+# Links
+
+
+def _linked(kb: KnowledgeBase) -> Commit:
+    """Two notes, of which one links to the other in every way; the deletion of that one."""
+    kb.library.create("topic", "Pump", body="It hums.")
+    wrote(
+        kb,
+        Actor.YOU,
+        BOILER,
+        "---\ntype: topic\nrelated: [topics/pump]\n---\n# Boiler\n\n"
+        "See [[pump]], [[topics/pump|it]] and [here](pump.md).\n",
+    )
+    deleted = kb.library.delete(BOILER)
+    assert deleted is not None
+    return deleted
+
+
+def test_links_of_a_note_that_an_undo_brings_back_follow_a_rename(kb: KnowledgeBase) -> None:
+    deleted = _linked(kb)
+    kb.library.rename("pump", "heat-pump")
+    kb.history.undo(deleted.id)
+    note = text(kb, BOILER)
+    assert "related: [topics/heat-pump]" in note
+    assert "See [[heat-pump]], [[topics/heat-pump|it]] and [here](heat-pump.md)." in note
+
+
+def test_links_of_a_restored_note_follow_two_renames_and_a_move(kb: KnowledgeBase) -> None:
+    deleted = _linked(kb)
+    kb.library.rename("pump", "heat-pump")
+    kb.library.rename("heat-pump", "projects/warmth")
+    kb.history.restore(BOILER, f"{deleted.id}~1")
+    note = text(kb, BOILER)
+    assert "related: [projects/warmth]" in note
+    assert "See [[warmth]], [[projects/warmth|it]] and [here](../projects/warmth.md)." in note
+
+
+def test_a_link_that_was_written_later_to_another_note_of_the_old_name_stays(
+    kb: KnowledgeBase,
+) -> None:
+    kb.library.create("topic", "Pump", body="It hums.")
+    wrote(kb, Actor.YOU, BOILER, "# Boiler\n\nSee [[pump]].\n\nOld.\n")
+    cut = wrote(kb, Actor.YOU, BOILER, "# Boiler\n\nOld.\n")
+    kb.library.rename("pump", "heat-pump")
+    kb.library.create("topic", "Pump", body="A bicycle's.")
+    wrote(kb, Actor.YOU, BOILER, "# Boiler\n\nOld.\n\nThe tyre: [[topics/pump]].\n")
+    kb.history.undo(cut.id)
+    assert text(kb, BOILER) == (
+        "# Boiler\n\nSee [[heat-pump]].\n\nOld.\n\nThe tyre: [[topics/pump]].\n"
+    )
+
+
+def test_undoing_a_part_of_a_rename_leaves_the_old_name_there(kb: KnowledgeBase) -> None:
+    kb.library.create("topic", "Pump", body="It hums.")
+    wrote(kb, Actor.YOU, BOILER, "# Boiler\n\nSee [[topics/pump]].\n")
+    renamed = kb.library.rename("pump", "heat-pump").commit
+    assert renamed is not None
+    kb.history.undo(renamed.id, paths=[BOILER])
+    assert "[[topics/pump]]" in text(kb, BOILER)

@@ -34,6 +34,7 @@ from kbtui.knowledge.library.reader import (
     Reader as Reader,
     ResolvedLink as ResolvedLink,
 )
+from kbtui.knowledge.library.restored import RestoredLinks
 from kbtui.knowledge.linking.mentions import with_links
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
@@ -88,6 +89,7 @@ class Library(Reader):
         self.discreet = DiscreetReader(self._entries, self.catalog, self)
         self.for_own_models = OwnModelsReader(self._entries, self.catalog)
         history.add_companion(DateKeeper(workspace, self._now).companion)
+        history.add_companion(RestoredLinks(history, self.overlay).companion)
         history.add_companion(self.catalog.companion)
         history.subscribe(self._on_change)
 

@@ -37,6 +37,7 @@ from kbtui.knowledge.linking.repair import (
     new_name,
     new_target,
     retargeted,
+    still_leads,
     titled,
     unlinked,
 )
@@ -352,6 +353,41 @@ class Overlay:
             return None
         self.repaired.add(path)
         return fixed
+
+    def followed(
+        self,
+        path: str,
+        written: bytes | None,
+        moved: Mapping[str, str],
+        former: Iterable[Entry],
+    ) -> bytes:
+        """Return a file with links to the old names of entries pointed to the entries of today.
+
+        Args:
+            path: The file.
+            written: What it was before the edits; the links in it are left alone.
+            moved: The present path of each renamed entry, by its old one.
+            former: Those entries as they were.
+
+        Raises:
+            UnreadableError: the file can't be changed in place.
+        """
+        after = before = self.index()
+        for old in former:
+            before = before.changed(self.entry(old.path), old)
+        known = {link.target for link in parse_entry(path, written).links} if written else set()
+        source = next((old for old, new in moved.items() if new == path), path)
+
+        def decide(link: Link) -> str | None:
+            found = None if link.target in known else before.find(link, source)
+            entry = self.entry(moved[found.path]) if found and found.path in moved else None
+            if found is None or entry is None:
+                return None
+            if still_leads(after.find(link, path), found, entry.path):
+                return None
+            return new_target(link, found.by, path, entry, after)
+
+        return retargeted(self.data(path) or b"", before.read, decide)
 
     def _canvas_edits(self, move: Move) -> Edits:
         found: Edits = {}

@@ -140,19 +140,12 @@ class Move:
         if not link.target:
             return None
         target_entry = self.new if found.path == self.old.path else self.entry_at(found.path)
-        if target_entry is None or self._holds(
+        if target_entry is None or still_leads(
             self.after.find(link, now), found, target_entry.path
         ):
             return None
         target = new_target(link, found.by, now, target_entry, self.after)
         return None if target == link.target else target
-
-    @staticmethod
-    def _holds(now: Found | None, before: Found, path: str) -> bool:
-        """Return whether a link still leads to `path`, by no weaker rule than before."""
-        if now is None or now.path != path:
-            return False
-        return RULES.index(now.by) <= RULES.index(before.by)
 
     def _file_target(self, link: Link, source: str, now: str) -> str | None:
         """Return the new relative path of a linked file when the linking file moves."""
@@ -163,6 +156,13 @@ class Move:
         joined = posixpath.join(posixpath.dirname(source), unquote(link.target))
         path = posixpath.normpath(joined)
         return relative_target(link, now, path) if self.file_exists(path) else None
+
+
+def still_leads(now: Found | None, before: Found, path: str) -> bool:
+    """Return whether a link still leads to `path`, by no weaker rule than before."""
+    if now is None or now.path != path:
+        return False
+    return RULES.index(now.by) <= RULES.index(before.by)
 
 
 def new_heading(link: Link, headings: Mapping[str, str]) -> str | None:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kbtui.offline.orders import Order
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -141,7 +143,8 @@ class TurnFinished:
     """The turn is over; `text` is the last answer, `citations` are the sources of its ``[n]``.
 
     `not_kept` is what the user said that wasn't stored but may be worth it (by `Agent.keep`).
-    `earlier` is the line that a stored statement may be about.
+    `earlier` is the line that a stored statement may be about, `order` what the message told to do
+    with the notes: nothing is done before the person was asked.
     """
 
     text: str
@@ -151,6 +154,7 @@ class TurnFinished:
     changes: tuple[TurnChange, ...] = ()
     not_kept: str = ""
     earlier: Earlier | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import TypeVar
@@ -23,12 +23,14 @@ from kbtui.errors import KbtuiError
 from kbtui.memory.recall.remembered import said_label
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
-from kbtui.offline.language import begins, of_all
+from kbtui.offline.frames import stands_alone
+from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.message import Kind, Reading, asks, read_message
+from kbtui.offline.orders import Order
 from kbtui.sessions import FROM_NOTES, KEEP, SEARCH
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
-from kbtui.workspace.layout import ENTRIES
+from kbtui.workspace.layout import ENTRIES, short_name
 
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
@@ -41,10 +43,17 @@ _REPLIES: dict[Kind, str] = {
     "paste": "Not kept: that looks pasted.",
     "work": "Not kept: that takes a model. Without one I keep what you tell me, and quote it.",
 }
-_FORGET = (
-    "I don't delete anything by myself: `/forget` (in a terminal `kbtui forget`)"
-    " shows all places and asks."
-)
+_ORDERS: dict[str, str] = {
+    "forget": "I don't delete anything by myself: `/forget {about}` (in a terminal `kbtui forget`)"
+    " shows all places and asks.",
+    "delete": "I don't delete anything by myself: `d` on the note [[{about}]] (in a terminal"
+    " `kbtui delete`) does, and `kbtui undo` brings it back.",
+    "rename": "I don't rename anything by myself: `R` on the note [[{about}]] (in a terminal"
+    " `kbtui rename`) does, and leads all links along.",
+    "undo": "I don't take anything back by myself: `kbtui undo` does in a terminal, and `u` in the"
+    " history (F4).",
+}
+_NO_SUCH_NOTE = "No note is called “{name}”, so nothing was renamed."
 _MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {
     "sure": FROM_NOTES,
@@ -81,6 +90,8 @@ class OfflineTurn(Turn):
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
 
     async def _paragraphs(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
+        if reading.order is not None:
+            return await self._take_order(reading.order, reading)
         match reading.kind:
             case "secret":
                 return [f"That holds a secret ({reading.secret}): {_MASKED}"]
@@ -88,8 +99,6 @@ class OfflineTurn(Turn):
                 return await self._keep_statement(_with_question(reading, before))
             case "question":
                 return await self._answer_question(reading)
-            case "forget":
-                return [*await self._answer(reading.text), _FORGET]
             case kind:
                 self.not_kept = self.text if kind in ("paste", "work") else ""
                 return [_REPLIES[kind]]
@@ -100,6 +109,46 @@ class OfflineTurn(Turn):
         answered = await self._answer(reading.question) if reading.question else []
         keep = partial(self._keep, self.keeping, reading)
         return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
+
+    async def _take_order(self, order: Order, reading: Reading) -> list[str]:
+        """Say what does what is ordered; the app asks, and does it."""
+        quoted: list[str] = []
+        if order.kind in ("erase", "delete"):
+            path = await in_thread(partial(self._note_called, order.about))
+            order = replace(order, kind="delete" if path else "forget")
+            is_known = path or reading.kind == "delete" or await self._is_said(order.about)
+            if not is_known:
+                return await self._keep_statement(replace(reading, kind="statement", order=None))
+            order = replace(order, about=path or order.about)
+        elif order.kind == "rename":
+            found = [
+                (path, new)
+                for old, new in order.names
+                if (path := await in_thread(partial(self._note_called, old)))
+            ]
+            if not found:
+                self.not_kept = self.text
+                return [_NO_SUCH_NOTE.format(name=order.names[0][0])]
+            order = replace(order, about=found[0][0], names=(found[0],))
+        elif order.kind == "forget":
+            quoted = await self._answer(order.about)
+        self.order = order
+        return [*quoted, _ORDERS[order.kind].format(about=short_name(order.about))]
+
+    def _note_called(self, name: str) -> str:
+        """Return the note of a name; empty if there is none, or several have it."""
+        try:
+            return self.context.view.library.find_path(name)
+        except KbtuiError:
+            return ""
+
+    async def _is_said(self, about: str) -> bool:
+        """Return whether a line of the notes has all words of a text."""
+        found = await self._step(SEARCH, {"query": about}, partial(self._search, about))
+        wanted = {*significant_terms(about)}
+        return bool(wanted) and any(
+            wanted <= {*significant_terms(line.shown)} for line in found.lines
+        )
 
     async def _answer_question(self, reading: Reading) -> list[str]:
         parts = await self._answer(reading.question)
@@ -196,7 +245,16 @@ def _day_label(line: Candidate, today: date) -> str:
 
 def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Reading:
     """Prefix a short answer with the open question, as it says nothing by itself."""
-    asked = _open_question(before) if reading.kind == "statement" else ""
+    if reading.kind == "remember":
+        asked = "" if stands_alone(reading.text) else _last_question(before)
+    else:
+        asked = _open_question(before) if reading.kind == "statement" else ""
     if asked and _is_short_answer(reading.text):
-        return Reading("statement", f"{asked} {reading.text}")
+        return replace(reading, text=f"{asked} {reading.text}")
     return reading
+
+
+def _last_question(before: Sequence[SessionMessage]) -> str:
+    """Return what was asked last, if the message before this one asked it."""
+    asked = next((each.content.strip() for each in reversed(before) if each.role == "user"), "")
+    return asked if asks(asked) and "\n" not in asked else _open_question(before)

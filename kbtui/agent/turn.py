@@ -53,6 +53,7 @@ from kbtui.models.port import (
     prompt_tokens,
 )
 from kbtui.offline.language import begins, holds, of_all
+from kbtui.offline.orders import Order
 from kbtui.sessions import MARKS, TAINT
 from kbtui.sessions.store import Session, SessionMessage
 
@@ -82,6 +83,7 @@ class Turn:
         writes: Whether anything can be written in this turn.
         not_kept: What the user said that wasn't stored but may be worth it.
         earlier: The earlier line that a stored statement may be about.
+        order: What the message told to do with the notes.
         notice: What the user should know of the prompt; may be empty.
     """
 
@@ -97,6 +99,7 @@ class Turn:
     writes: bool = True
     not_kept: str = ""
     earlier: Earlier | None = None
+    order: Order | None = None
     notice: str = ""
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
@@ -340,7 +343,7 @@ class Turn:
             self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
         changes = tuple(self._changes)
-        left = (self.not_kept, self.earlier)
+        left = (self.not_kept, self.earlier, self.order)
         return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
 
     def _keep_partial(self) -> None:

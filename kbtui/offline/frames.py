@@ -62,6 +62,7 @@ _BY_WORDS = (
     IRONY,
 )
 _OWN, _RELATION, _OTHERS, _SPEAKER, _CERTAIN = "own", "relation", "others", "speaker", "certain"
+_MAX_ANSWER = 3  # words of an answer that says nothing by itself
 _MAX_GAP = 90  # characters between the words of a phrase
 _MAX_BETWEEN = 2  # words between "my" and "sister"
 _QUOTED = re.compile(
@@ -102,6 +103,11 @@ def pronouns_in(text: str) -> Iterator[tuple[int, int]]:
     plain = _plain(text)
     for each in spoken_in(text):
         yield from (found.span() for found in _pattern(each.code, _OTHERS).finditer(plain))
+
+
+def stands_alone(sentence: str) -> bool:
+    """Return whether a sentence says anything without the question that it answers."""
+    return len(tokens(sentence)) > _MAX_ANSWER and not phrase_at_start(sentence.lstrip(), _OTHERS)
 
 
 def holds_frame(text: str, name: str) -> bool:

@@ -5,8 +5,14 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``question``: starts of questions typed without a question mark; ``who``: of questions who
   somebody is;
 - ``greeting``, ``thanks``, ``talk``: small talk that isn't worth storing;
-- ``remember``, ``forget``, ``decision``, ``task``: starts of commands to kbtui; one that ends in a
-  colon matches only with it. ``keeps`` are those of ``decision`` that belong in a title;
+- ``remember``, ``decision``, ``task``: starts of commands to kbtui; one that ends in a colon
+  matches only with it. ``keeps`` are those of ``decision`` that belong in a title; ``remember
+  that`` are whole sentences that order to remember what was said before them;
+- ``forget`` and ``forget that``: starts of orders to forget a thing, and what is so; ``erase``, of
+  which ``delete`` says nothing else, and ``rename``: their verbs, before or after what they are
+  about, which begins with one of ``everything`` or ``note``; ``into``: what parts an old and a new
+  name; ``tail``: what else may end such an order; ``undo``: whole orders; ``polite`` and
+  ``request``: what may stand around one; ``clause``: words with which it is a statement instead;
 - ``recall``: phrases that start like a command but aren't one;
 - ``work``: starts of requests that need a model;
 - ``reason``: starts of the reason in a decision;
@@ -48,7 +54,10 @@ _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 CACHE_LIMIT = 4_096
 """The results for texts of this many characters or more aren't cached."""
 _MIN_ABBREVIATION = 3
-_NOT_IN_KNOWN = ("labels",)  # what names a heading tells no language
+# What names a heading, and what orders are made of, tells no language.
+_NOT_IN_KNOWN = frozenset(
+    ("labels", "delete", "erase", "everything", "note", "rename", "into", "tail", "undo")
+) | {"polite", "request", "clause"}
 # What decides how the lists are split and stemmed.
 _CODE = (__name__, "kbtui.text", analyser.__name__, "whoosh.lang.porter2", "whoosh.lang.stopwords")
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")

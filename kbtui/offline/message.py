@@ -13,14 +13,15 @@ from typing import Literal, get_args
 from kbtui.knowledge.format.document import Document
 from kbtui.offline.language import begins, language_of, of_all, tokens, unmatched
 from kbtui.offline.lines import sentences
+from kbtui.offline.orders import Order, OrderKind, read_order, without_lead
 from kbtui.redaction.redact import redact
 from kbtui.text import shorten
 
 SmallTalk = Literal["greeting", "thanks", "talk"]
-Order = Literal["remember", "forget", "decision", "task"]
-Kind = Literal["statement", "question", "work", "secret", "paste"] | SmallTalk | Order
+Keeps = Literal["remember", "decision", "task"]
+Kind = Literal["statement", "question", "work", "secret", "paste"] | SmallTalk | Keeps | OrderKind
 _SMALL_TALK: tuple[SmallTalk, ...] = get_args(SmallTalk)
-_ORDERS: tuple[Order, ...] = get_args(Order)
+_KEEPS: tuple[Keeps, ...] = get_args(Keeps)
 _QUESTION_MARKS = tuple("?\uff1f\u061f\u037e")  # ASCII, full width, Arabic, Greek
 _SENTENCE_ENDS = tuple(".!\u2026\u3002\u0964")
 _CLAUSE = re.compile(r"[,;\u2013\u2014]\s|\s-\s")
@@ -54,6 +55,7 @@ class Reading:
         secret: The kind of secret in it, if any.
         title: What was decided, in the user's words.
         is_certain: False for a question recognized only by its first words.
+        order: What it tells to do with the notes, if it does.
     """
 
     kind: Kind
@@ -62,6 +64,7 @@ class Reading:
     secret: str = ""
     title: str = ""
     is_certain: bool = True
+    order: Order | None = None
 
 
 def read_message(text: str) -> Reading:
@@ -73,8 +76,10 @@ def read_message(text: str) -> Reading:
     small = _small_talk(text)
     if small is not None or is_pasted(text):
         return Reading(small or "paste", text)
+    if (order := read_order(text)) is not None:
+        return Reading(order.kind, text, order=order)
     return (
-        _classify_question(text) if asks(text) else _classify_order(text) or _classify_other(text)
+        _classify_question(text) if asks(text) else _classify_command(text) or _classify_other(text)
     )
 
 
@@ -86,14 +91,14 @@ def _classify_other(text: str) -> Reading:
         asks(each) or _has_question_start(each) for each in sentences(text)
     ):
         return Reading("statement", text)
-    if any(map(_is_long_enough, _CLAUSE.split(_without_lead(text))[1:])):
+    if any(map(_is_long_enough, _CLAUSE.split(without_lead(text))[1:])):
         # "Who cares about the budget, I spent 300 on shoes"
         return Reading("statement", text, question=text)
     return Reading("question", text, question=text, is_certain=False)
 
 
 def _has_question_start(text: str) -> bool:
-    return begins(_without_lead(text), language_of(text).list("question")) is not None
+    return begins(without_lead(text), language_of(text).list("question")) is not None
 
 
 def asks(text: str) -> bool:
@@ -141,20 +146,14 @@ def _small_talk(text: str) -> SmallTalk | None:
     return max(_SMALL_TALK, key=lambda kind: of_all(kind).match(text, found))
 
 
-def _without_lead(text: str) -> str:
-    """Strip leading small talk from a message: *ok*, *hey*."""
-    for kind in _SMALL_TALK:
-        rest = begins(text, of_all(kind))
-        if rest:
-            return _without_lead(rest)
-    return text
-
-
-def _classify_order(text: str) -> Reading | None:
+def _classify_command(text: str) -> Reading | None:
     """Classify a message by its leading command, the longest phrase; None if there is none."""
+    *before, last = sentences(text)
+    if before and not any(unmatched(last, [of_all("remember that")])):
+        return Reading("remember", text[: text.rindex(last)].rstrip())
     found = tokens(text)
-    counts = {kind: of_all(kind).match(text, found) for kind in _ORDERS}
-    kind = max(_ORDERS, key=counts.__getitem__)
+    counts = {kind: of_all(kind).match(text, found) for kind in _KEEPS}
+    kind = max(_KEEPS, key=counts.__getitem__)
     rest = begins(text, of_all(kind))
     is_none = asks(sentences(text)[0]) or begins(text, of_all("recall")) is not None
     if is_none or not rest or not tokens(rest):

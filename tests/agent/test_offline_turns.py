@@ -413,3 +413,70 @@ async def test_a_read_only_disk_is_said_and_nothing_is_claimed(
     told = await ask(kb, session, "the cake is in the oven")
     assert "I couldn't keep that. The disk is full." in told.finished.text
     assert "Noted" not in told.finished.text
+
+
+async def test_an_order_to_delete_keeps_and_deletes_nothing_and_names_the_command(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "I'm allergic to peanuts")
+    before = journal(kb)
+    told = await ask(kb, session, "delete everything about peanuts")
+    assert "I'm allergic to peanuts [1]" in told.finished.text
+    assert "`/forget peanuts`" in told.finished.text
+    assert told.finished.order is not None
+    assert (told.finished.order.kind, told.finished.order.about) == ("forget", "peanuts")
+    assert journal(kb) == before
+
+
+async def test_an_order_to_rename_names_the_note_and_one_of_an_unknown_name_is_offered_to_keep(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    path = kb.library.create("topic", "Road to Rome", body="Long.").path
+    told = await ask(kb, session, "rename Road to Rome to Via Appia")
+    order = told.finished.order
+    assert order is not None
+    assert (order.about, order.names) == (path, ((path, "Via Appia"),))
+    assert "`kbtui rename`" in told.finished.text
+    told = await ask(kb, session, "rename the wifi to Casa Azul")
+    assert told.finished.order is None
+    assert told.finished.not_kept == "rename the wifi to Casa Azul"
+    assert "No note is called “the wifi”" in told.finished.text
+    assert journal(kb) == ""
+
+
+async def test_delete_with_nothing_else_is_an_order_if_the_notes_know_what_it_names(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    path = kb.library.create("topic", "Kestrel", body="A bird.").path
+    told = await ask(kb, session, "delete Kestrel")
+    assert told.finished.order is not None
+    assert (told.finished.order.kind, told.finished.order.about) == ("delete", path)
+    await ask(kb, session, "I have a peanut allergy since 2019")
+    told = await ask(kb, session, "Delete my peanut allergy.")
+    assert told.finished.order is not None
+    assert (told.finished.order.kind, told.finished.order.about) == ("forget", "my peanut allergy")
+    told = await ask(kb, session, "Delete the beta branch")
+    assert told.finished.order is None
+    assert "Delete the beta branch" in journal(kb)
+
+
+async def test_undo_that_is_left_to_the_question_of_the_app(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "I'm allergic to peanuts")
+    before = journal(kb)
+    told = await ask(kb, session, "undo that")
+    assert told.finished.order is not None
+    assert told.finished.order.kind == "undo"
+    assert "`kbtui undo`" in told.finished.text
+    assert journal(kb) == before
+
+
+async def test_an_answer_that_is_to_be_remembered_is_remembered_with_its_question(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "What's my favorite color?")
+    await ask(kb, session, "It's blue. Remember that.")
+    assert "- What's my favorite color? It's blue.\n" in memory(kb)
+    await ask(kb, session, "I live in the old mill at Ghent. Remember that.")
+    assert "- I live in the old mill at Ghent.\n" in memory(kb)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.agent.context import assemble
+from kbtui.agent.events import TurnFinished
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
@@ -303,3 +305,33 @@ def test_words_of_a_title_come_back_unless_another_was_given_since(kb: Knowledge
 
 def session_log(kb: KnowledgeBase, session: Session) -> str:
     return (kb.workspace.sessions / f"{session.id}.jsonl").read_text()
+
+
+async def test_an_answer_goes_with_the_question_it_was_remembered_with_everywhere(
+    kb: KnowledgeBase,
+) -> None:
+    session = kb.sessions.create("test")
+    for said in ("What's my favorite color?", "It's blue. Remember that.", "I live in Oslo."):
+        async with aclosing(kb.agent.turn(session, said)) as events:
+            async for _ in events:
+                pass
+    plan = kb.memory.forgetting.plan("my favorite color")
+    assert [match.text for match in plan.matches] == ["What's my favorite color? It's blue."]
+    kb.memory.forgetting.forget(plan)
+    kb.search.refresh_now()
+    kb.search.sync()
+    for scope in SCOPES:
+        for query in ("blue", "favorite color"):
+            assert "blue" not in str(kb.search.search(query, scope).hits).lower()
+    finished = None
+    async with aclosing(
+        kb.agent.turn(kb.sessions.create("test"), "What's my favorite color?")
+    ) as e:
+        async for event in e:
+            finished = event
+    assert isinstance(finished, TurnFinished)
+    assert "blue" not in finished.text
+    conversation = kb.memory.pending.conversation(session.id)
+    said = "".join(conversation.line(message) for message in conversation.messages)
+    assert "blue" not in said
+    assert "Oslo" in said

@@ -190,6 +190,7 @@ async def running(
     size: tuple[int, int] = (120, 40),
     script: list[Event] | None = None,
     entries: int = 0,
+    scripted: bool = True,
 ) -> AsyncIterator[Shell]:
     """The app on a workspace of its own, opened and idle."""
     agent = ScriptedAgent(script)
@@ -199,7 +200,8 @@ async def running(
         for number in range(entries):
             kb.library.create("topic", f"Topic {number}", body=f"# Topic {number}\n\nText.\n")
         agent.services = kb.services
-        kb.agent = agent  # type: ignore[assignment]
+        if scripted:  # else it is the real one, without a model
+            kb.agent = agent  # type: ignore[assignment]
         return kb
 
     app = KbtuiApp(root, opener=opener)

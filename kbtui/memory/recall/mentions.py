@@ -14,6 +14,7 @@ from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.records.claims import is_own
 from kbtui.memory.records.transcript import questions_in
+from kbtui.offline.frames import stands_alone
 from kbtui.offline.lines import sentence_spans
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 from kbtui.text import clean_line
@@ -99,7 +100,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLin
 def _in_lines(
     document: Document, facts: Sequence[frozenset[str]], *, is_all: bool
 ) -> Iterator[MentioningLine]:
-    asked, title = "", _title_line(document)
+    asked, own, title = "", "", _title_line(document)
     # Without its first line, what stands in a block of code would no longer be code.
     fences = {each.first: document.bare_fence(each) for each in document.fenced_blocks}
     for number, kind, _, _ in document.visible_lines():
@@ -108,9 +109,17 @@ def _in_lines(
         line = document.line(number).rstrip("\r")
         if is_all:
             yield MentioningLine(number + 1, plain_fact(line))
-        elif spans := spans_saying(line, facts, asked):
+            continue
+        speaker = _SPEAKER.match(line)
+        is_users = speaker is not None and "user" in speaker[0]
+        spans = spans_saying(line, facts, asked)
+        if speaker is not None and is_users and not spans:
+            rest = [span for span in sentence_spans(line) if span[1] > speaker.end()]
+            spans = tuple(_answer_to(own, line, rest[:1], facts))
+        if spans:
             yield _mention(number + 1, line, spans, fences.get(number, ""))
-        asked = line if _SPEAKER.match(line) and line.rstrip().endswith("?") else ""
+        asked = line if speaker is not None and line.rstrip().endswith("?") else ""
+        own = asked if is_users else own
 
 
 def _in_properties(
@@ -158,23 +167,45 @@ def spans_saying(
         if not matching and states(f"{asked} {text}", fact):
             new = fact - known or fact
             matching = [span for span in pieces if new & _words(text[slice(*span)])]
-        found |= dict.fromkeys(matching)
+        found |= dict.fromkeys(matching or _answer_to(asked, text, pieces[:1], [fact]))
+        for number, span in enumerate(pieces[1:]):
+            if pieces[number] in matching:
+                found |= dict.fromkeys(
+                    _answer_to(text[slice(*pieces[number])], text, [span], [fact])
+                )
     return tuple(sorted(found))
+
+
+def _answer_to(
+    asked: str,
+    text: str,
+    pieces: Sequence[tuple[int, int]],
+    facts: Sequence[frozenset[str]],
+) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a text that say nothing but for a question that states a fact."""
+    if asked.rstrip().endswith("?") and states_any(asked, facts):
+        said = ((span, _SPEAKER.sub("", text[slice(*span)], count=1)) for span in pieces)
+        yield from (span for span, sentence in said if not stands_alone(sentence))
 
 
 def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
     """Return masks for what states a fact in a conversation, tool calls and results included."""
     spans = spans_saying(log.title, facts)
     found = [Mask(TITLE, spans)] if spans else []
-    asked = ""
+    asked, own = "", ""
     for message in log.messages:
-        spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
+        is_users = message.role == "user"
+        spans = spans_saying(message.content, facts, asked if is_users else "")
+        if is_users and not spans:
+            first = sentence_spans(message.content)[:1]
+            spans = tuple(_answer_to(own, message.content, first, facts))
         arguments = " ".join(call.arguments for call in message.tool_calls)
         calls = states_any(arguments, facts)
         if spans or calls:
             found.append(Mask(message.id, spans, calls))
         if message.is_said:
             asked = " ".join(questions_in(message.content))
+            own = asked if is_users else own  # an answer that there is none stands in between
     return found
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.offline.orders import Order
     from kbtui.programs import Edited
     from kbtui.tui.actions.registry import Action
     from kbtui.tui.chat import start
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         importing,
         item_actions,
         memory_commands,
+        orders,
     )
     from kbtui.tui.chat.conversation import items
     from kbtui.tui.chat.host import CommandFunction
@@ -57,14 +59,17 @@ if TYPE_CHECKING:
     from kbtui.tui.terminal import outside
     from kbtui.tui.terminal.outside import TextCopy
 else:
-    commands, importing, item_actions, items, memory_commands, start, outside = lazy_modules(
-        "chat.commands.chat_commands",
-        "chat.commands.importing",
-        "chat.commands.item_actions",
-        "chat.conversation.items",
-        "chat.commands.memory_commands",
-        "chat.start",
-        "terminal.outside",
+    commands, importing, item_actions, items, memory_commands, orders, start, outside = (
+        lazy_modules(
+            "chat.commands.chat_commands",
+            "chat.commands.importing",
+            "chat.commands.item_actions",
+            "chat.conversation.items",
+            "chat.commands.memory_commands",
+            "chat.commands.orders",
+            "chat.start",
+            "terminal.outside",
+        )
     )
 
 _DRAFT_AFTER_SECONDS = 1.0
@@ -235,6 +240,10 @@ class ChatPane(ChatHost):
         if self.start is not None:
             self.start.display = self.conversation.session is None
             self.start.look()
+
+    def carry_out(self, order: Order) -> None:
+        if self.kb is not None:
+            self.run(orders.carry_out(self, self.kb, order), "order")
 
     def shown_entry(self) -> str | None:
         panes = self.screen.query(NotesPane)

@@ -21,6 +21,7 @@ from kbtui.tui.widgets.pane import Pane
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
+    from kbtui.offline.orders import Order
     from kbtui.tui.actions.registry import Command
     from kbtui.tui.chat.conversation import conversation, items
     from kbtui.tui.chat.conversation.conversation import Conversation
@@ -65,6 +66,7 @@ class ChatHost(Pane):
                 self.changed,
                 lambda text: self.post_message(Working(text)),
                 self.give_back,
+                self.carry_out,
             )
             self.set_interval(_TICK_SECONDS, self._tick)
         return self._conversation
@@ -84,6 +86,10 @@ class ChatHost(Pane):
     @abstractmethod
     def give_back(self, *texts: str) -> None:
         """Put texts that weren't sent, or couldn't be stored, into the prompt again."""
+
+    @abstractmethod
+    def carry_out(self, order: Order) -> None:
+        """Ask whether to do what a message ordered, and do it."""
 
     @abstractmethod
     def shown_entry(self) -> str | None:

@@ -44,14 +44,16 @@ async def confirm_and_undo(
     what: str,
     undo: Callable[..., object],
     own: Collection[str] = (),
+    unasked: int = 1,
 ) -> Commit | None:
     """Undo a change like `make_change`, with confirmation if that touches several files.
 
     Conflicts are shown until all are resolved. `undo` takes the `decisions` made so far, and the
-    `sink` to pass the change to; `own` are the files it is about.
+    `sink` to pass the change to; `own` are the files it is about, `unasked` is how many others may
+    be touched without confirmation.
     """
     text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
-    question = Question("Undo this change", text, "undoes it", own)
+    question = Question("Undo this change", text, "undoes it", own, unasked)
     decisions: Decisions = {}
     while True:
         try:

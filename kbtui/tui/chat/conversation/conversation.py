@@ -32,6 +32,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import Memory
 from kbtui.models.port import ToolCall
+from kbtui.offline.orders import Order
 from kbtui.presentation.notes import Names, names_of
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.text import shorten
@@ -95,7 +96,8 @@ class Conversation:
 
     `run` starts a coroutine as a worker of the pane. `changed` is called whenever the title, usage
     or busy state may have changed. `waits` is called with the reason when an answer is delayed, and
-    with an empty string once it goes on. `give_back` receives the messages that couldn't be stored.
+    with an empty string once it goes on. `give_back` receives the messages that couldn't be stored,
+    `carry_out` the orders that were given.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Conversation:
         changed: Callable[[], None],
         waits: Callable[[str], object],
         give_back: Callable[..., object],
+        carry_out: Callable[[Order], object],
     ) -> None:
         self.session: Session | None = None
         self.spent = Spent()
@@ -113,6 +116,7 @@ class Conversation:
         self._changed = changed
         self._report_delay = waits
         self._give_back = give_back
+        self._carry_out = carry_out
         self._kb: KnowledgeBase | None = None
         self._memory: Memory | None = None
         self._queue: deque[UserItem] = deque()
@@ -285,6 +289,8 @@ class Conversation:
                         view.written = await asyncio.to_thread(_written_notes, kb, event.changes)
                     view.show(event)
                     self._report_delay_of(event)
+                    if isinstance(event, TurnFinished) and event.order is not None:
+                        self._carry_out(event.order)
                     if isinstance(event, UsageReported):
                         self.spent.add(event)
                         self._changed()

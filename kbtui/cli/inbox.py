@@ -9,17 +9,28 @@ import click
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
-from kbtui.cli.output import TAKE_BACK, note, say, say_commit, say_json, say_line, say_styled
-from kbtui.text import counted, moment
+from kbtui.cli.output import (
+    TAKE_BACK,
+    note,
+    picked,
+    say,
+    say_commit,
+    say_json,
+    say_line,
+    say_styled,
+)
+from kbtui.text import clean_line, counted, moment, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kbtui.history.places import Plan, Proposal
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.background.service import Evidence
     from kbtui.presentation.notes import Names
     from kbtui.workspace.layout import Layout
 
+_MAX_SAID = 300
 _hunks = click.option(
     "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, numbered as in `show`."
 )
@@ -62,11 +73,13 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)
         sentence = _plan_sentence(plan, _names(kb, [plan]))
+        said = kb.memory.evidence().of_plan(plan)
     patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
-        say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan)})
+        say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan, said)})
         return
     note(sentence)
+    _print_evidence(plan, said)
     print_patch(patch)
     if not plan.places:
         note("All of it stands in the files already.")
@@ -77,6 +90,21 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
             f" `kbtui inbox edit {plan.proposal.id} --hunk N` says what shall stand there,"
             " `accept --hunk N --theirs` takes what is proposed."
         )
+
+
+def _print_evidence(plan: Plan, said: Mapping[str, Evidence]) -> None:
+    """Print which message says what each place would write; once if it is one for all."""
+    lines = [_evidence_line(said.get(place.key)) for place in plan.places]
+    several = len(set(lines)) > 1
+    for number, line in enumerate(lines if several else lines[:1], 1):
+        note(f"Place {number}: {line}" if several else line)
+
+
+def _evidence_line(said: Evidence | None) -> str:
+    if said is None:
+        return "No message that was found says so."
+    text = shorten(clean_line(said.message.content), _MAX_SAID)
+    return f"You said ({moment(said.message.time)}, {said.session}:{said.message.id}): {text}"
 
 
 @inbox.command()
@@ -163,7 +191,7 @@ def _list(place: WorkspaceOption, *, as_json: bool) -> None:
     with place.opened() as kb:
         if kb.workspace.writable:
             kb.memory.inbox.settle()
-        plans = kb.memory.inbox.waiting()
+        plans = kb.memory.evidence().ordered(kb.memory.inbox.waiting())
         problems = kb.memory.inbox.problems()
         names = _names(kb, plans)
     if as_json:
@@ -212,7 +240,7 @@ def _proposal_shape(proposal: Proposal, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _hunk_shapes(plan: Plan) -> list[dict[str, Any]]:
+def _hunk_shapes(plan: Plan, said: Mapping[str, Evidence]) -> list[dict[str, Any]]:
     numbers = {place.key: number for number, place in enumerate(plan.places, 1)}
     return [
         {
@@ -224,7 +252,15 @@ def _hunk_shapes(plan: Plan) -> list[dict[str, Any]]:
             "line": place.first + 1,
             "now": "".join(place.ours),
             "proposed": "".join(place.theirs),
+            "evidence": _evidence_shape(said.get(place.key)),
         }
         for file in plan.files
         for place in file.places
     ]
+
+
+def _evidence_shape(said: Evidence | None) -> dict[str, Any] | None:
+    if said is None:
+        return None
+    shape = picked(said.message, "id time content")
+    return {"session": said.session, **shape, "time": said.message.time.isoformat()}

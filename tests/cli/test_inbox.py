@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -127,3 +127,20 @@ def test_a_turn_under_review_says_where_its_proposal_is(kbtui: Command) -> None:
     assert f"kbtui inbox show {listed['id']}" in done.err
     kbtui.ok("inbox", "accept", listed["id"])
     assert [entry["type"] for entry in kbtui.ok("list", "--json").json] == ["topic"]
+
+
+def test_show_says_which_message_says_so_or_that_none_was_found(
+    kbtui: Command, proposal: str
+) -> None:
+    assert "No message that was found says so." in kbtui.ok("inbox", "show", proposal).err
+    with KnowledgeBase.open(kbtui.root) as kb:
+        session = kb.sessions.create("test")
+        session.append("user", "I moved to Graz last week")
+        origin = Origin(session=session.id, messages=(1, 1))
+        text = OLD.replace("Bonn", "Graz")
+        told = kb.memory.inbox.add(Actor.CONSOLIDATOR, "Moved.", {MEMORY: text}, origin=origin).id
+    shown = kbtui.ok("inbox", "show", told)
+    assert f"{session.id}:1): I moved to Graz last week" in shown.err
+    (place,) = kbtui.ok("inbox", "show", told, "--json").json["hunks"]
+    assert place["evidence"]["content"] == "I moved to Graz last week"
+    assert [each["id"] for each in kbtui.ok("inbox", "--json").json] == [told, proposal]

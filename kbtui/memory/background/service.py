@@ -34,6 +34,7 @@ from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import EditServices
 from kbtui.memory.inbox.drafts import PlaceDraft as PlaceDraft, plan_diff as plan_diff
+from kbtui.memory.inbox.evidence import Evidence as Evidence, EvidenceFinder as EvidenceFinder
 from kbtui.memory.inbox.inbox import Inbox as Inbox
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
 from kbtui.memory.recall.omissions import LeftOutMessage, left_out
@@ -133,6 +134,10 @@ class Memory:
 
     def _model(self) -> MeteredModel:
         return self.models.get("consolidate")
+
+    def evidence(self) -> EvidenceFinder:
+        """Return what finds the messages behind proposals, for one look at the inbox."""
+        return EvidenceFinder(self.archive, self._services.sessions)
 
     def dreaming(self, progress: DreamProgress) -> None:
         """Report a run's progress as the worker's; for ``Dream.run(on_progress=...)``."""

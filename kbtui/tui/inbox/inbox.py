@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial, wraps
 from time import monotonic
 from typing import Any
@@ -18,11 +18,12 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Commit
 from kbtui.history.places import Plan, ProposedPlace
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.background.service import Evidence
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.notes import Names, names_of
 from kbtui.presentation.proposals import format_files, paths_of, reason_of
 from kbtui.presentation.times import format_time
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
@@ -31,6 +32,7 @@ from kbtui.tui.messages import (
     InboxChanged,
     KnowledgeChanged,
     OpenEntry,
+    OpenMessage,
     leave_for,
     show_errors,
     tell,
@@ -47,6 +49,8 @@ from kbtui.tui.widgets.text_field import why_too_long
 _FRAME_ROWS = 2
 _MIN_NOTE_ROWS = 40
 """The screen height from which the note is shown below its diff."""
+_MAX_SAID = 160
+_NOBODY_SAID = "No message that was found says so: look twice."
 _MANY_PLACES = 5
 """The number of places from which deciding on all of them needs a confirmation."""
 _ACTION_NAMES = {action.call.partition("(")[0] for action in actions("inbox")}
@@ -129,6 +133,7 @@ class InboxScreen(ListAndDiff):
         self._inbox = kb.memory.inbox
         self._selected_id = proposal
         self._status = ""
+        self._said: Mapping[str, Evidence] = {}
         self._accepted: Commit | None = None
         self._selected_at = 0.0
 
@@ -171,12 +176,22 @@ class InboxScreen(ListAndDiff):
                 await asyncio.to_thread(self._inbox.settle)
             self._show_plans(*await asyncio.to_thread(self._waiting))
 
-    def _waiting(self) -> tuple[Sequence[Plan], Names]:
-        """Return the waiting proposals, and the names of the notes that they change."""
-        plans = self._inbox.waiting()
-        return plans, names_of(self.kb.library, (path for each in plans for path in paths_of(each)))
+    def _waiting(self) -> tuple[Sequence[Plan], Names, Mapping[str, Evidence]]:
+        """Return the waiting proposals, the names of their notes, and what says so, by place."""
+        finder = self.kb.memory.evidence()
+        plans = finder.ordered(self._inbox.waiting())
+        names = names_of(self.kb.library, (path for each in plans for path in paths_of(each)))
+        said = {
+            f"{plan.proposal.id} {key}": evidence
+            for plan in plans
+            for key, evidence in finder.of_plan(plan).items()
+        }
+        return plans, names, said
 
-    def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
+    def _show_plans(
+        self, plans: Sequence[Plan], names: Names, said: Mapping[str, Evidence]
+    ) -> None:
+        self._said = said
         at = self.rows.item.proposal.id if self.rows.item is not None else self._selected_id
         self._selected_id = ""
         max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME_ROWS
@@ -212,9 +227,22 @@ class InboxScreen(ListAndDiff):
     def _show_plan(self) -> None:
         plan = self.rows.item
         if plan is not None:
-            self.query_one("#inbox-what", Static).update(_description(plan, self.rows.names))
             self.diff.show_plan(plan)
-            self._show_note()
+            self._show_place(plan)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The message that says what the selected place would write."""
+        plan, place = self.rows.item, self.diff.place
+        if plan is None or place is None:
+            return None
+        return self._said.get(f"{plan.proposal.id} {place.key}")
+
+    def _show_place(self, plan: Plan) -> None:
+        """Show who proposed the selected place, what says so, and its note."""
+        text = _description(plan, self.rows.names, self.evidence)
+        self.query_one("#inbox-what", Static).update(text)
+        self._show_note()
 
     def _show_note(self) -> None:
         """Show the place's note below the diff if there is room."""
@@ -230,13 +258,22 @@ class InboxScreen(ListAndDiff):
 
     def action_hunk(self, by: int) -> None:
         super().action_hunk(by)
-        self._show_note()
+        if self.rows.item is not None:
+            self._show_place(self.rows.item)
 
     def action_zoom(self) -> None:
         if self.rows.item is not None:
             self.give_room(to_diff=not self.has_class("-full"))
 
     def action_open(self) -> None:
+        """Open the message that says so; without one, the note."""
+        said = self.evidence
+        if said is not None:
+            leave_for(self, OpenMessage(said.session, said.message.id))
+        else:
+            self.action_open_note()
+
+    def action_open_note(self) -> None:
         path = self.diff.path
         if path:
             leave_for(self, OpenEntry(path))
@@ -389,14 +426,13 @@ class InboxScreen(ListAndDiff):
         self.refresh_bindings()
 
 
-def _description(plan: Plan, names: Names) -> Content:
-    """Describe who made a proposal, when, why and from what."""
+def _description(plan: Plan, names: Names, said: Evidence | None) -> Content:
+    """Describe why and by whom a change is proposed, and which message says so."""
     proposal = plan.proposal
     facts = [actor_name(proposal.actor, proposal.origin), format_time(proposal.created)]
-    if proposal.origin.session:
-        facts.append("from a conversation")
     lines = [
         Content.styled(reason_of(plan, names), "bold"),
+        _evidence_line(said),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
     if plan.conflicts:
@@ -404,3 +440,14 @@ def _description(plan: Plan, names: Names) -> Content:
         text = f"{places} can't be merged: a asks, e writes your own text."
         lines.append(Content.styled(text, "$text-warning"))
     return Content("\n").join(lines)
+
+
+def _evidence_line(said: Evidence | None) -> Content:
+    if said is None:
+        return Content.styled(_NOBODY_SAID, "$text-warning")
+    text = shorten(clean_line(said.message.content), _MAX_SAID)
+    return Content.assemble(
+        (f"You said {format_time(said.message.time)}: ", "$text-muted"),
+        (f"“{text}”", "$text-success"),
+        ("  o opens it", "$text-accent"),
+    )

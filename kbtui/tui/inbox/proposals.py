@@ -68,7 +68,7 @@ class ProposalList(RowList[Plan]):
 class PlaceView(DiffView):
     """A diff whose hunks are the waiting places of a proposal, in order."""
 
-    SIDE_BY_SIDE_COLUMNS = 90
+    SIDE_BY_SIDE_COLUMNS = 72
     keep_flash = True
 
     def __init__(self) -> None:

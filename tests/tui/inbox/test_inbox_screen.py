@@ -335,3 +335,40 @@ async def test_what_an_empty_inbox_says_is_as_wide_as_there_is_room(tmp_path, si
         told = screen.query_one("#inbox-empty > Static")
         await shell.until(lambda: "Nothing waits" in str(told.render()))
         assert told.region.right < size[0]
+
+
+@SIZES
+async def test_a_place_shows_the_message_that_says_so_and_o_opens_it(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with running(tmp_path / "notes", size=size) as shell:
+        kb = shell.app.kb
+        write(shell, OLD)
+        session = kb.sessions.create("test")
+        session.append("user", "I moved to Graz last week")
+        session.close()
+        bare = propose(shell, OLD.replace("tea", "coffee"))
+        origin = Origin(session=session.id, messages=(1, 1))
+        told = kb.memory.inbox.add(Actor.CONSOLIDATOR, "Moved.", {MEMORY: NEW}, origin=origin)
+        screen = await opened(shell)
+        await shell.until(lambda: screen.rows.row_count == 2)
+        assert [plan.proposal.id for plan in screen.rows.items] == [told.id, bare.id]
+        what = screen.query_one("#inbox-what")
+        await shell.until(lambda: "“I moved to Graz last week”" in text_of(what))
+        assert "You said" in text_of(what)
+        await shell.press("n")
+        await shell.until(lambda: "No message that was found says so" in text_of(what))
+        await shell.press("N", "o")
+        await shell.until(lambda: shell.app.screen is shell.app.main)
+        await shell.until(lambda: "I moved to Graz last week" in shell.text)
+
+
+async def test_o_opens_the_note_of_a_place_that_no_message_says(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell)
+        for key in ("o", "O"):
+            await opened(shell)
+            await shell.press(key)
+            await shell.until(lambda: shell.app.screen is shell.app.main)
+            await shell.until(lambda: shell.app.main.notes.current_path == MEMORY)

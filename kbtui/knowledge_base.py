@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from kbtui.clock import local_now
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError
 from kbtui.history.history import History, OutsideEdits
 from kbtui.knowledge.library.library import Library
@@ -56,10 +57,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def _now() -> datetime:
-    return datetime.now().astimezone()
-
-
 class KnowledgeBase:
     """An open workspace and its services.
 
@@ -68,7 +65,7 @@ class KnowledgeBase:
     """
 
     def __init__(
-        self, workspace: Workspace, settings: Settings, clock: Callable[[], datetime] = _now
+        self, workspace: Workspace, settings: Settings, clock: Callable[[], datetime] = local_now
     ) -> None:
         self._clock = clock
         self.workspace = workspace
@@ -309,7 +306,7 @@ class KnowledgeBase:
         create: bool = False,
         overrides: Mapping[str, Any] | None = None,
         starts: bool = False,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = local_now,
     ) -> Self:
         """Open a workspace: recover from a crash, then record outside edits.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from datetime import datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import MAX_TOKENS, ToolContext, new_turn_id
 from kbtui.agent.tools.toolbox import Toolbox, in_thread
 from kbtui.agent.turn import Turn
+from kbtui.clock import local_now
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
 from kbtui.memory.records.journal import JournalLine, local
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from kbtui.memory.recall.names import NameIndex
 
 _RESULT_FRACTION = 4  # a tool result gets at most 1/4 of the window
-
-
-def _now() -> datetime:
-    return datetime.now().astimezone()
 
 
 class Agent:
@@ -100,7 +96,7 @@ class Agent:
         recall = Recall()
         if session is not None and text:
             last = max((each.id for each in session.messages), default=0)
-            draft = SessionMessage(last + 1, _now(), "user", text)
+            draft = SessionMessage(last + 1, local_now(), "user", text)
             model = self.services.models.chat()
             recall.begin(self.tool_context(session, draft, text, "", model), text)
         return assemble(self.services, session, text, recalled=recall.text).parts
@@ -187,7 +183,7 @@ class Agent:
                 before=before,
                 recalled=recall.text,
                 lines_naming=self._lines_naming,
-                now=_now,
+                now=local_now,
             )
 
         prompt = assembled(model)
@@ -227,7 +223,7 @@ class Agent:
             message.id,
             self.find_editor,
             text,
-            now=_now,
+            now=local_now,
             said_at=message.time,
             find_ground=cache(partial(_ground, session, message.id)),
         )

@@ -22,6 +22,7 @@ from kbtui.agent.notes import NotesFile, cut_note, daily_notes, noted_days, note
 from kbtui.agent.prompt import AssembledPrompt as AssembledPrompt, Part as Part
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
+from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, ModelError
 from kbtui.memory.recall.remembered import with_said_days
 from kbtui.memory.records.archive import ARCHIVE
@@ -79,7 +80,7 @@ def assemble(
     before: Sequence[SessionMessage] | None = None,
     recalled: Callable[[str, int], str] = lambda _shown, _most_tokens: "",
     lines_naming: Callable[[str], str] = lambda _name: "",
-    now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    now: Callable[[], datetime] = local_now,
 ) -> AssembledPrompt:
     """Assemble a prompt for the session so far, if any; reads files, so not for the event loop.
 
@@ -166,7 +167,7 @@ def session_room(services: Services) -> int:
     window = model.context_window
     if not isinstance(model, OfflineModel):
         window = services.models.window()
-    frame = _PromptWindow(window, _tools(model, window).tokens, datetime.now().astimezone())
+    frame = _PromptWindow(window, _tools(model, window).tokens, local_now())
     prefix = _prompt_prefix(services, _FileReader(services.seen_by(Audience.of(model))), frame)
     return prefix.session_room(services.settings.context, 0)
 

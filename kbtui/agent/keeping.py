@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
+from kbtui.clock import local_now
 from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.journal import Journal, JournalLine, with_dates
@@ -54,7 +55,7 @@ class Keeping:
     library: Library
     journal: Journal
     remembering: Remembering
-    now: Callable[[], datetime] = lambda: datetime.now().astimezone()
+    now: Callable[[], datetime] = local_now
 
     def keep(self, reading: Reading, origin: Origin) -> Kept:
         """Store what a message says where it belongs; raises as `committed`."""

@@ -29,6 +29,7 @@ from kbtui.cli.output import (
     say_styled,
 )
 from kbtui.cli.text_input import MOST_OF_FACT, GivenText, TextCommand, text_argument
+from kbtui.clock import follow_zone
 from kbtui.errors import UsageError
 from kbtui.text import clean_line, counted
 
@@ -401,6 +402,7 @@ async def _dream_repeatedly(
 
     due = datetime.now(UTC)
     while True:
+        follow_zone()
         if datetime.now(UTC) >= due and await asyncio.to_thread(kb.memory.dream.has_news):
             due = datetime.now(UTC) + every
             _print(await kb.memory.dream.run(dry_run=dry_run), kb.workspace, as_json=as_json)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kbtui.clock import local_now
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
 from kbtui.history.adoption import (
     Adoption,
@@ -57,10 +58,6 @@ if TYPE_CHECKING:
 _OPEN_TIMEOUT = 0.5  # the timeout in seconds for the lock when opening
 
 
-def _now() -> datetime:
-    return datetime.now().astimezone()
-
-
 @dataclass(frozen=True, slots=True)
 class OpenReport:
     """The result of `History.open`: whether the repository is new, and the outcome of recovery."""
@@ -82,7 +79,7 @@ class History(HistoryReader):
     """
 
     def __init__(
-        self, workspace: Workspace, scanner: Scanner, clock: Callable[[], datetime] = _now
+        self, workspace: Workspace, scanner: Scanner, clock: Callable[[], datetime] = local_now
     ) -> None:
         self._workspace = workspace
         self._scanner = scanner

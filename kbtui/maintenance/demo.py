@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 
+from kbtui.clock import local_now
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.background.service import Memory
 from kbtui.memory.recall.remembered import MEMORY
@@ -66,7 +67,7 @@ class StoryClock:
     """The clock of the story: starts four weeks ago, and is set to each day in turn."""
 
     def __init__(self) -> None:
-        self.today = self._now = datetime.now().astimezone()
+        self.today = self._now = local_now()
         self.go_to(_DAYS, 9, 0)
 
     def __call__(self) -> datetime:

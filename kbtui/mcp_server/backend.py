@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from kbtui.agent.tools.base import Sources, Tool, ToolContext, cap, new_turn_id, quoted, text
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, own_tools
+from kbtui.clock import follow_zone
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
@@ -110,6 +111,7 @@ class Backend:
                 f" {_MAX_ARGUMENTS:,}.",
                 "Split it into several entries, or add it piece by piece.",
             )
+        follow_zone()
         opened = self._open()
         opened.kb.workspace.confirm()
         opened.catch_up(name, writes=opened.toolbox.writes(name))

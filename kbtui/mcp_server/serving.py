@@ -11,10 +11,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kbtui.clock import local_now
 from kbtui.logs import start_logging
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ async def _serve_streams(source: int, sink: int, server: Server[Any]) -> None:
 
 def new_batch_id() -> str:
     """Create an id for the changes of one server process, to find and undo them together."""
-    return f"mcp-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"mcp-{local_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def _stop(stopped: asyncio.Future[int], number: int) -> None:

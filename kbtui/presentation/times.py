@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta
 
+from kbtui.clock import local_day, local_now
+
 _WRITTEN = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ]\d)")
 _NOW_SECONDS = 60
 _HOUR_SECONDS = 3600
@@ -13,7 +15,7 @@ _WEEK_DAYS = 7
 
 def format_time(time: datetime, now: datetime | None = None) -> str:
     """Format a time as briefly as it stays clear; both times are timezone-aware."""
-    now = now or datetime.now().astimezone()
+    now = now or local_now()
     local = time.astimezone(now.tzinfo)
     passed = (now - local).total_seconds()
     if 0 <= passed < _NOW_SECONDS:
@@ -33,7 +35,7 @@ def format_time(time: datetime, now: datetime | None = None) -> str:
 
 def format_day(day: date, today: date | None = None) -> str:
     """Format a day: ``3 Nov``, with the year if it isn't the current one."""
-    today = today or datetime.now().astimezone().date()
+    today = today or local_day()
     short = f"{day.day} {day:%b}"
     return short if day.year == today.year else f"{short} {day.year}"
 
@@ -55,7 +57,7 @@ def format_written_day(text: str) -> str:
 
 def day_heading(day: date, today: date | None = None) -> str:
     """Return a heading for a day: ``Today``, ``Yesterday``, ``Tuesday 3 November``."""
-    today = today or datetime.now().astimezone().date()
+    today = today or local_day()
     if day == today:
         return "Today"
     if day == today - timedelta(days=1):

@@ -36,6 +36,16 @@ class KnowledgeChanged(Message):
 
 
 @dataclass
+class TimePassed(Message):
+    """Posted every minute, and to the screens above the main one as well.
+
+    `new_day` says that the local day or the zone has changed since the last one.
+    """
+
+    new_day: bool
+
+
+@dataclass
 class OpenEntry(Message):
     """Request to show an entry in the notes pane at a line (1-based), perhaps for editing."""
 

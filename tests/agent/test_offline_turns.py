@@ -89,7 +89,7 @@ async def test_a_question_about_today_is_answered_for_that_day(
     )
     for days, text in said:
         kb.journal.keep(text, thursday - timedelta(days=days), Origin())
-    monkeypatch.setattr("kbtui.agent.agent._now", lambda: thursday)
+    monkeypatch.setattr("kbtui.agent.agent.local_now", lambda: thursday)
     told = await ask(kb, session, question)
     quoted = [line for line in told.finished.text.splitlines() if line.startswith(">")]
     assert len(quoted) == 1

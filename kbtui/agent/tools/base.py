@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.agent.sources import Sources as Sources, quoted as quoted
+from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
@@ -84,7 +85,7 @@ class ToolContext:
     find_editor: Callable[[], Editor] | None = None
     said: str = ""
     actor: Actor = Actor.AGENT
-    now: Callable[[], datetime] = lambda: datetime.now().astimezone()
+    now: Callable[[], datetime] = local_now
     said_at: datetime | None = None
     recalls: bool = True
     most_tokens: int = MAX_TOKENS

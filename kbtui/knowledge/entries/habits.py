@@ -21,6 +21,7 @@ from functools import cached_property
 from string import ascii_lowercase, digits
 from typing import Any, TypedDict
 
+from kbtui.clock import local_now
 from kbtui.knowledge.entries.dendron import Dendron, dendron_at
 from kbtui.knowledge.entries.entry import DATED, EntryInfo, ordinal
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front, render_entry
@@ -202,7 +203,7 @@ class Habits:
         template = self.template_in(folder)
         if template:
             longer = replace(template, length=template.length + number // _TRIES)
-            when = datetime.combine(day, datetime.now().astimezone().time())
+            when = datetime.combine(day, local_now().time())
             stem = longer.stem(title, when)
             if number > 1 and "id" not in template.parts:
                 stem += f"-{number}"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from kbtui.clock import local_now
 from kbtui.errors import UnreadableError
 from kbtui.history.change import Change
 from kbtui.knowledge.entries.entry import category_of, is_entry
@@ -29,7 +30,7 @@ class DateKeeper:
     def __init__(self, workspace: Workspace, now: Callable[[], datetime] | None = None) -> None:
         self._layout = workspace
         self._in_place = workspace.in_place
-        self._now = now or (lambda: datetime.now().astimezone())
+        self._now = now or local_now
 
     def companion(self, change: Change) -> None:
         """Set the dates in a change that is about to be applied."""

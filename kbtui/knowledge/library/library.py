@@ -9,6 +9,7 @@ from datetime import date, datetime
 from types import MappingProxyType
 from typing import Any, Unpack
 
+from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
 from kbtui.history.history import History
@@ -78,7 +79,7 @@ class Library(Reader):
     ) -> None:
         self._workspace = workspace
         self._history = history
-        self._now = now or (lambda: datetime.now().astimezone())
+        self._now = now or local_now
         self._scanner = scanner
         self._entries: EntryIndex = EntryIndex(workspace, scanner, private_paths)
         super().__init__(self._entries)

@@ -9,9 +9,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from urllib.parse import quote, unquote
 
+from kbtui.clock import local_now
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.knowledge.entries.entry import DATED, Entry, EntryInfo, page_name, slug_of
 from kbtui.knowledge.entries.habits import (
@@ -84,7 +84,7 @@ def _stem_for(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
     """Return the file name for a new title in the old one's style, with its date or hierarchy."""
     template = habits.template_in(info.category)
     if template and "date" not in template.parts and (own := template.id_of(info.slug)):
-        return template.stem(title, datetime.now().astimezone(), own)
+        return template.stem(title, local_now(), own)
     if is_number(info.slug) and info.title != info.slug and habits.in_place:
         return info.slug
     prefix = hierarchy_of(info.slug) if habits.in_place else ""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import platformdirs
 
+from kbtui.clock import local_now
 from kbtui.errors import BudgetError, ModelAnswerError
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import (
@@ -61,7 +62,7 @@ class Budget:
         self,
         daily_usd: float,
         folder: Path | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+        clock: Callable[[], datetime] = local_now,
     ) -> None:
         self.daily_usd = daily_usd
         self._folder = folder or platformdirs.user_state_path("kbtui", appauthor=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from kbtui.clock import local_now
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
@@ -36,7 +37,7 @@ class Remembering:
     workspace: Workspace
     history: History
     tombstones: Tombstones
-    clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
+    clock: Callable[[], datetime] = local_now
 
     def remember(self, text: str, origin: Origin = Origin()) -> RememberedFact:  # noqa: B008  # frozen
         """Add a fact under the heading where it belongs.

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import Literal
 
+from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.text import clean
 
@@ -206,7 +207,7 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     None for anything else.
     """
     if value.lower() in _RECENT:
-        start = (today or date.today()) - timedelta(days=_RECENT[value.lower()])  # noqa: DTZ011
+        start = (today or local_day()) - timedelta(days=_RECENT[value.lower()])
         return start.isoformat(), (start.isoformat() if "yest" in value.lower() else _AFTER_ALL)
     if match := _RANGE.fullmatch(value):
         until = match["until"]

@@ -13,7 +13,6 @@ import calendar
 import math
 import re
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
@@ -283,7 +283,7 @@ def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
     if not any(half_lives.values()):
         return None
     left = np.ones(corpus.size)
-    ages = np.maximum(date.today().toordinal() - corpus.days("updated"), 0)  # noqa: DTZ011
+    ages = np.maximum(local_day().toordinal() - corpus.days("updated"), 0)
     for folder, days in sorted(half_lives.items()):
         if days:
             inside = corpus.holding("scope", [folder.strip("/")]) & np.isfinite(ages)

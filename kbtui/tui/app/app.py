@@ -10,7 +10,7 @@ import signal
 import threading
 from functools import partial, wraps
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segments
@@ -24,6 +24,7 @@ from textual.css.query import NoMatches
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
+from kbtui.clock import DayWatch
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.registry import Command, bindings, key_name
 from kbtui.tui.app.main import MainScreen
@@ -36,6 +37,7 @@ from kbtui.tui.messages import (
     OpenPast,
     OpenSearch,
     OpenSwitcher,
+    TimePassed,
 )
 from kbtui.tui.terminal import modes
 from kbtui.tui.terminal.background import call_after, latest, run_latest
@@ -93,6 +95,7 @@ log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOAST_SECONDS = 8.0
 _COPIED_SECONDS = 4.0
+_MINUTE_SECONDS = 60.0
 _FIRST_COLLECTION_SECONDS = 1.0
 _NO_SCREEN_YET = (NoMatches, ScreenStackError, KeyError, IndexError)
 _NAVIGATION = {
@@ -212,6 +215,7 @@ class KbtuiApp(KeysInOrder):
         self._interrupted_at = 0.0
         self.themes = ThemeManager(self, self.tell)
         self._restless = Restless(self)
+        self._days = DayWatch()
 
     @property
     def main(self) -> MainScreen:
@@ -257,6 +261,16 @@ class KbtuiApp(KeysInOrder):
         self.set_class(self._has_few_colors, "-few-colors")
         call_after(self, _FIRST_COLLECTION_SECONDS, self._collect)
         self.call_after_refresh(self._open_knowledge)
+        self._wait_a_minute()
+
+    def _wait_a_minute(self) -> None:
+        """Wait for the next full minute, so that day and minutes change when clocks do."""
+        call_after(self, _MINUTE_SECONDS - time() % _MINUTE_SECONDS, self._minute_passed)
+
+    def _minute_passed(self) -> None:
+        """Tell all screens; a machine that slept has missed minutes, but no change of day."""
+        self.main.post_message(TimePassed(new_day=self._days.changed()))
+        self._wait_a_minute()
 
     @property
     def _has_few_colors(self) -> bool:

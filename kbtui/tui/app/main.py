@@ -23,6 +23,7 @@ from kbtui.tui.messages import (
     OpenPast,
     OpenSearch,
     OpenSwitcher,
+    TimePassed,
     Working,
 )
 from kbtui.tui.notes.notes_pane import NotesPane
@@ -128,6 +129,14 @@ class MainScreen(TellsSizes, Screen[None]):
         self.query_one(StatusLine).knowledge_changed()
         for screen in self.app.screen_stack[1:]:
             screen.post_message(KnowledgeChanged(event.paths, event.actor))
+
+    @on(TimePassed)
+    def _time_passed(self, event: TimePassed) -> None:
+        self.chat.time_passed()
+        if event.new_day:
+            self.notes.day_changed()
+        for screen in self.app.screen_stack[1:]:
+            screen.post_message(TimePassed(event.new_day))
 
     @on(ChatPane.StatusChanged)
     def _label_chat(self) -> None:

@@ -24,7 +24,7 @@ from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.messages import LONG_SECONDS, go_to, tell
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.terminal.background import Debounce, run_latest
+from kbtui.tui.terminal.background import Debounce, latest, run_latest
 from kbtui.tui.terminal.lazy_modules import lazy_modules
 from kbtui.tui.terminal.state import (
     DRAFT_LONGEST_SECONDS,
@@ -149,6 +149,16 @@ class ChatPane(ChatHost):
         queued, self._queued_commands = self._queued_commands, []
         for each in queued:
             self._start_command(*each)
+
+    def time_passed(self) -> None:
+        """Say anew how long ago the conversations of the greeting were."""
+        if self.kb is not None and self.start is None and not self.transcript.items:
+            self._greet_again(self.kb)
+
+    @latest("greet")
+    async def _greet_again(self, kb: KnowledgeBase) -> None:
+        if self.model is not None:
+            self.transcript.greet(await asyncio.to_thread(start.greeting, kb, self.model.reason))
 
     async def _show_start(self, kb: KnowledgeBase) -> None:
         """Show the start panel in an empty workspace, else a greeting; read the model status."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from datetime import date, datetime
+from datetime import date
 from functools import partial, wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input
 
+from kbtui.clock import local_day
 from kbtui.errors import UsageError
 from kbtui.history.change import Commit
 from kbtui.history.history import open_foreign
@@ -31,7 +32,7 @@ from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_number
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_year
-from kbtui.tui.messages import KnowledgeChanged, tell
+from kbtui.tui.messages import KnowledgeChanged, TimePassed, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
@@ -125,6 +126,11 @@ class HistoryScreen(ListAndDiff):
         if self.query(YearView):
             self._show_year()
 
+    @on(TimePassed)
+    def _time_passed(self, event: TimePassed) -> None:
+        if event.new_day:
+            self._knowledge_changed()
+
     @on(CommitList.Empty)
     def _empty(self) -> None:
         self.detail.show_nothing()
@@ -196,10 +202,10 @@ class HistoryScreen(ListAndDiff):
         await self._read_year()
 
     async def _read_year(self) -> None:
-        today = datetime.now().astimezone().date()
+        today = local_day()
         counts = await asyncio.to_thread(read_year, self.kb.history, self.path, today)
         if self.query(YearView):
-            self.query_one(YearView).show(counts)
+            self.query_one(YearView).show(counts, today)
             return
         year = YearView(counts, today, id="history-year")
         year.add_class("framed")

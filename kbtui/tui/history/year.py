@@ -101,12 +101,12 @@ class YearView(Looks, Widget, can_focus=True):
 
     def __init__(self, year: YearCounts, today: date, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._today = today
         self.set_reactive(YearView.day, max(year.days, default=today))
-        self.show(year)
+        self.show(year, today)
 
-    def show(self, year: YearCounts) -> None:
-        """Show counts, keeping the cursor."""
+    def show(self, year: YearCounts, today: date) -> None:
+        """Show the counts of the year that ends today, keeping the cursor."""
+        self._today = today
         self._days, self._committers = year
         self._max_count = max(self._days.values(), default=1)
         total = sum(self._days.values())

@@ -33,6 +33,7 @@ from kbtui.tui.messages import (
     KnowledgeChanged,
     OpenEntry,
     OpenMessage,
+    TimePassed,
     leave_for,
     show_errors,
     tell,
@@ -162,6 +163,10 @@ class InboxScreen(ListAndDiff):
         return action not in _ACTION_NAMES - {"back", "undo"} or not self.has_class("-empty")
 
     # Reading
+
+    @on(TimePassed)
+    def _time_passed(self) -> None:
+        self.rows.rows_changed()
 
     @on(KnowledgeChanged)
     @on(InboxChanged)

@@ -179,6 +179,12 @@ class NotesPane(Vertical):
         if shown in paths or (self.view is not None and self.view.path in paths):
             self._file_changed()
 
+    def day_changed(self) -> None:
+        """Name days anew; what is being edited stays as it is."""
+        self.panel.read_again()
+        if self.editor is None and self.view is not None:
+            self.view.reload()
+
     def _file_changed(self) -> None:
         if self.editor is not None:
             self.editor.file_changed()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING
 
+from kbtui.clock import local_day
 from kbtui.workspace.layout import NAME_PREFIX
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _MIN_TREE_MENTIONS = 2  # mentions
 
 def pages_of(kb: KnowledgeBase, *, in_tree: bool = False) -> Iterator[EntryInfo]:
     """Yield days, newest first, then names; for the tree only those mentioned often enough."""
-    today = date.today()  # noqa: DTZ011 - the user's local day
+    today = local_day()
     for path in kb.journal.days():
         yield _day_page(path, today)
     for name, lines in kb.names.pages().items():

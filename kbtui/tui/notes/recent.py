@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import islice
 from typing import ClassVar
 
 from textual.content import Content
 
+from kbtui.clock import local_day
 from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
@@ -64,7 +64,7 @@ class RecentChanges(RowList[Commit], can_focus=False):
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         commit = self.items[index]
         moment = commit.time.astimezone()
-        is_today = moment.date() == datetime.now().astimezone().date()
+        is_today = moment.date() == local_day()
         when = f"{moment:%H:%M}" if is_today else format_day(moment.date())
         line = Content.assemble(
             (f" {when:>6}  ", ".rows--muted"),

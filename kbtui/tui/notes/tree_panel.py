@@ -105,6 +105,10 @@ class TreePanel(Pane):
         for path in paths:
             if path.startswith("knowledge/") and not path.endswith("INDEX.md"):
                 self._mark_changed(path, machine, is_seen=path == shown and not machine)
+        self.read_again()
+
+    def read_again(self) -> None:
+        """Read the tree and the recent changes anew."""
         self.read()
         for changes in self.query("#notes-recent").results(recent.RecentChanges):
             changes.read()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 
+from kbtui.clock import local_day
 from kbtui.errors import NotFoundError, StoppedError, UndoConflictError, UsageError
 from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge.library.library import retag
@@ -225,7 +225,7 @@ async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    day = datetime.now().astimezone().date()
+    day = local_day()
     path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)
     host.post_message(OpenEntry(path))
 

@@ -31,6 +31,7 @@ from kbtui.importers.port import (
     Skipped,
     Source,
 )
+from kbtui.importers.reading import json_members
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
@@ -72,16 +73,22 @@ SOURCES = (
 
 _MAX_SESSIONS = 400
 _MAX_BYTES = 8 << 20
+_DEEP, _MAX_DEEP = 1 << 20, 10  # bytes of a head, and members that are looked into
 _CHARACTERS_PER_TOKEN = 4
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
 
 
-def find_source(opened: OpenedExport) -> Source | None:
-    """Return the first source that recognises the export by its content, or None."""
+def find_source(opened: OpenedExport, asked: Sequence[Source] = ()) -> Source | None:
+    """Return the first source that recognises the export by its content, or None.
+
+    None of those `asked` before is asked again; if one of them `is_alone`, no source that reads any
+    Markdown or web page is.
+    """
+    only_known = any(each.is_alone for each in asked)
     for name in SOURCES:
         source: Source = import_module(name).SOURCE
-        if source.recognises(opened):
+        if not (source in asked or (only_known and source.is_any)) and source.recognises(opened):
             return source
     return None
 
@@ -91,19 +98,34 @@ def sources_of(opened: OpenedExport) -> Iterator[Source]:
 
     Read each before asking for the next: members that were read are hidden from later sources.
     """
-    names = opened.names
+    names, size = opened.names, opened.head_size
     opened.taken = set()
+    asked: list[Source] = []
     try:
-        while source := find_source(opened):
-            before = len(opened.taken)
+        while source := find_source(opened, asked) or _find_deeper(opened, asked):
             yield source
-            if source.is_alone:
-                opened.taken.update(opened.names)
+            asked.append(source)
             opened.names = [name for name in opened.names if name not in opened.taken]
-            if len(opened.taken) == before or not opened.names:
+            if not opened.names:
                 return
     finally:
-        opened.names = names
+        opened.names, opened.head_size = names, size
+
+
+def _find_deeper(opened: OpenedExport, asked: Sequence[Source]) -> Source | None:
+    """Look further into the few large members in JSON that are left: fields come in any order."""
+    if opened.head_size >= _DEEP:
+        return None
+    left = [name for name, head in json_members(opened) if len(head) == opened.head_size][
+        :_MAX_DEEP
+    ]
+    opened.head_size = _DEEP
+    if not left:
+        return None
+    names, opened.names = opened.names, left
+    found = find_source(opened, asked)
+    opened.names = names
+    return found
 
 
 def left_over(opened: OpenedExport) -> Skipped | None:

@@ -6,14 +6,18 @@ with an error if its compression ratio is that of a zip bomb.
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self, cast
 
 from kbtui.errors import NotFoundError, UnreadableError
 from kbtui.text import clean_line
@@ -30,6 +34,11 @@ PACKED = (".zip", ".jex")
 """Suffixes of files that are each an export of their own, in a folder too."""
 _HIDDEN_EXPORTS = (".aider.chat.history.md",)
 """Hidden files that contain conversations."""
+_AGENTS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".continue"})
+"""Hidden folders of agents, of which only logs are read."""
+_LOGS = (".jsonl", ".json", ".gz", ".zst")
+_PACKED_LOGS = (".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TEXT_SUFFIXES = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
@@ -41,6 +50,7 @@ class OpenedExport:
         refused: Names of members that are never read, each with the reason.
         done: Bytes read so far.
         taken: Names of members that a source has read, or knows to contain nothing more.
+        head_size: How many bytes of a member tell sources what it is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,6 +65,7 @@ class OpenedExport:
         self.refused: list[tuple[str, str]] = []
         self.done = 0
         self.taken: set[str] = set()
+        self.head_size = 64 << 10
         self._heads: dict[str, bytes] = {}
         self._cached_size = 0
         self._zip: zipfile.ZipFile | None = None
@@ -108,29 +119,45 @@ class OpenedExport:
     def _open(self, name: str) -> IO[bytes]:
         if self._zip is None:
             with storage_errors(f"Can't read {clean_line(name)}"):
-                file = self._disk_path(name).open("rb", buffering=0)
-            return io.BufferedReader(_LimitedStream(file, clean_line(name), self._count), 1 << 18)
+                file: IO[bytes] = self._disk_path(name).open("rb", buffering=0)
+            is_packed = name.lower().endswith(_PACKED_LOGS)
+            limit = max(_ALWAYS_ALLOWED, self.size(name) * _MAX_RATIO) if is_packed else None
+            return self._limited(file, name, limit)
         info = self._zip.getinfo(name)
         if info.flag_bits & 1:
             raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
         try:
-            stream = self._zip.open(info)
+            file = self._zip.open(info)
         except (zipfile.BadZipFile, RuntimeError, ValueError, OSError) as error:
             raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
-        limit = max(_ALWAYS_ALLOWED, info.compress_size * _MAX_RATIO)
-        return io.BufferedReader(
-            _LimitedStream(stream, clean_line(name), self._count, limit), 1 << 18
-        )
+        return self._limited(file, name, max(_ALWAYS_ALLOWED, info.compress_size * _MAX_RATIO))
+
+    def _limited(self, file: IO[bytes], name: str, limit: int | None) -> IO[bytes]:
+        try:
+            stream = _unpacked(file, name)
+        except UnreadableError:
+            file.close()
+            raise
+        shown = clean_line(name)
+        return io.BufferedReader(_LimitedStream(stream, file, shown, self._count, limit), 1 << 18)
+
+    def modified(self, name: str) -> datetime | None:
+        """Return when a file on disk was changed last, for what says no time itself."""
+        if self._zip is not None:
+            return None
+        return datetime.fromtimestamp(self._disk_path(name).stat().st_mtime, UTC)
 
     def file(self, name: str) -> Path | None:
         """Return a member's file on disk, for what can't be streamed, or None in a zip."""
         return None if self._zip is not None else self._disk_path(name)
 
-    def head(self, name: str, size: int = 64 << 10) -> bytes:
+    def head(self, name: str, size: int = 0) -> bytes:
         """Read the beginning of a member; if it can't be read, add it to `refused` and return b"".
 
-        Every source looks at the heads of all members, so whole small members are cached.
+        Every source looks at the heads of all members, by `head_size`, so whole small members are
+        cached.
         """
+        size = size or self.head_size
         if name in self._heads:
             return self._heads[name][:size]
         try:
@@ -176,9 +203,14 @@ class _LimitedStream(io.RawIOBase):
     """A stream that raises `UnreadableError` once it yields more than `limit` bytes."""
 
     def __init__(
-        self, stream: IO[bytes], name: str, count: Callable[[int], None], limit: int | None = None
+        self,
+        stream: IO[bytes],
+        file: IO[bytes],
+        name: str,
+        count: Callable[[int], None],
+        limit: int | None,
     ) -> None:
-        self._stream, self._name, self._count = stream, name, count
+        self._stream, self._file, self._name, self._count = stream, file, name, count
         self._limit, self._read = limit, 0
 
     def readable(self) -> bool:
@@ -202,7 +234,30 @@ class _LimitedStream(io.RawIOBase):
 
     def close(self) -> None:
         self._stream.close()
+        self._file.close()
         super().close()
+
+
+def _unpacked(file: IO[bytes], name: str) -> IO[bytes]:
+    """Return a stream of what a log packed with gzip or zstd unpacks to, or any other file itself.
+
+    Raises:
+        UnreadableError: It is packed with zstd, for which this Python has no library.
+    """
+    if not name.lower().endswith(_PACKED_LOGS):
+        return file
+    start = file.read(4)
+    file.seek(0)
+    if start[:2] == _GZIP:
+        return cast("IO[bytes]", gzip.open(file))
+    if start != _ZSTD:
+        return file
+    for module in ("compression.zstd", "backports.zstd", "pyzstd"):
+        with suppress(ImportError):
+            found: IO[bytes] = import_module(module).ZstdFile(file, "rb")
+            return found
+    shown = clean_line(name)
+    raise UnreadableError(f"{shown} is packed with zstd.", "Unpack it (zstd -d), then import it.")
 
 
 def _is_zip(path: Path) -> bool:
@@ -211,11 +266,17 @@ def _is_zip(path: Path) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    """Yield the paths of the files under a folder, without hidden files and symbolic links."""
+    """Yield the paths of the files under a folder, without hidden files and symbolic links.
+
+    Of the hidden folders of agents, their logs are among them.
+    """
     for base, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        is_agents = not _AGENTS.isdisjoint(Path(base).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") or name in _AGENTS)
         for name in names:
             file = Path(base, name)
+            if is_agents and not name.lower().endswith(_LOGS):
+                continue
             if (
                 (not name.startswith(".") or name in _HIDDEN_EXPORTS)
                 and file.is_file()

@@ -106,7 +106,9 @@ class Source:
         recognises: Predicate on the content of an export.
         read: Generator of all items; a conversation may come more than once. Raises
             `UnreadableError` if the export as a whole can't be read.
-        is_alone: Whether the source claims all files of a folder, including those it doesn't read.
+        is_alone: Whether its folders hold no notes of a person's: sources that read any Markdown or
+            web page, whoever wrote it, aren't asked for what it leaves.
+        is_any: Whether it is such a source.
     """
 
     name: str
@@ -114,3 +116,4 @@ class Source:
     recognises: Callable[[OpenedExport], bool]
     read: Callable[[OpenedExport], Iterator[Item]]
     is_alone: bool = False
+    is_any: bool = False

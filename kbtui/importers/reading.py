@@ -34,7 +34,7 @@ _NO_JSON = (
     *(".png", ".jpg", ".jpeg", ".webp", ".gif", ".heic", ".svg", ".pdf", ".mp3", ".mp4", ".wav"),
     *(".m4a", ".mov", ".webm", ".docx", ".pptx", ".xlsx", ".zip", ".html", ".md", ".csv", ".dat"),
 )
-_LOG_SUFFIXES = (".jsonl", ".json", ".ndjson", ".txt")
+_LOG_SUFFIXES = (".jsonl", ".json", ".ndjson", ".txt", ".jsonl.gz", ".jsonl.zst")
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
 _FIELD = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
 _WEB_ID = re.compile(r"[\w-]+")
@@ -47,6 +47,8 @@ _MAX_FILE = 100 << 20
 _MAX_PROBED = 400
 _MAX_FIRST = 20
 _HEAD_SIZE = 256 << 10
+OF_A_SUBAGENT = "It is the log of a subagent, which nobody talked with."
+NOTHING = "Its form is known, and nothing in it is a message or a note."
 
 
 # Members ------------------------------------------------------------------------------------------
@@ -85,14 +87,27 @@ def fields_of(head: bytes, *lists: str) -> frozenset[str]:
 
 
 def read_each(
-    opened: OpenedExport, names: Iterable[str], read: Callable[[OpenedExport, str], Iterator[Item]]
+    opened: OpenedExport,
+    names: Iterable[str],
+    read: Callable[[OpenedExport, str], Iterator[Item]],
+    *,
+    are_known: bool = False,
 ) -> Iterator[Item]:
-    """Yield the items of each member, reporting damaged members as skipped."""
+    """Yield the items of each member, reporting damaged members as skipped.
+
+    If they `are_known` to be of the source's form, those that give nothing are reported, too.
+    """
     for name in names:
+        gave = False
         try:
-            yield from read(opened, name)
+            for item in read(opened, name):
+                gave = True
+                yield item
         except UnreadableError as error:
+            gave = True
             yield Skipped(line_of(name), str(error))
+        if are_known and not gave:
+            yield Skipped(line_of(name), NOTHING)
 
 
 def read_records(
@@ -106,6 +121,22 @@ def read_records(
             yield from read(each)
 
 
+def unseen(
+    records: Iterable[Record | Skipped], key: Callable[[Record], object]
+) -> Iterator[Record | Skipped]:
+    """Pass the records on whose `key` wasn't seen before; one without a key is never a copy.
+
+    Programs write history again when they compact, resume or fork a conversation.
+    """
+    seen: set[object] = set()
+    for each in records:
+        mark = None if isinstance(each, Skipped) else key(each)
+        if mark and mark in seen:
+            continue
+        seen.add(mark)
+        yield each
+
+
 def file_source(
     name: str,
     key: str,
@@ -113,9 +144,7 @@ def file_source(
     read: Callable[[OpenedExport, str], Iterator[Item]],
 ) -> Source:
     """Build a source whose exports consist of independent files, listed by `files`."""
-    return Source(
-        name, key, has_any(files), lambda opened: read_each(opened, [*files(opened)], read)
-    )
+    return Source(name, key, has_any(files), lambda opened: _read_known(opened, files, read))
 
 
 def has_any(files: Callable[[OpenedExport], Iterable[object]]) -> Callable[[OpenedExport], bool]:
@@ -139,8 +168,16 @@ def log_source(
         return (name for name in _candidates(opened) if is_log(first_records(opened, name)))
 
     return Source(
-        name, key, recognises, lambda opened: read_each(opened, logs(opened), read), is_alone=True
+        name, key, recognises, lambda opened: _read_known(opened, logs, read), is_alone=True
     )
+
+
+def _read_known(
+    opened: OpenedExport,
+    files: Callable[[OpenedExport], Iterable[str]],
+    read: Callable[[OpenedExport, str], Iterator[Item]],
+) -> Iterator[Item]:
+    return read_each(opened, [*files(opened)], read, are_known=True)
 
 
 def json_source(
@@ -316,7 +353,7 @@ def records_of(value: Any) -> Records:
 
 def role_of(value: Any) -> Role | None:
     """Return the role for its usual names in exports, or None if it is neither."""
-    return _ROLES.get(value) if isinstance(value, str) else None
+    return _ROLES.get(value.lower()) if isinstance(value, str) else None
 
 
 def text_of(value: Any) -> str:
@@ -330,8 +367,14 @@ def paragraphs(texts: Iterable[str]) -> str:
 
 
 def time_of(value: Any) -> datetime | None:
-    """Parse ISO 8601, or seconds or milliseconds since 1970, to a time in UTC; None if invalid."""
+    """Parse ISO 8601, or seconds or milliseconds since 1970, to a time in UTC; None if invalid.
+
+    Either may be wrapped as MongoDB exports it: ``{"$date": {"$numberLong": "1748772000000"}}``.
+    """
     try:
+        if isinstance(value, dict):  # MongoDB's notation
+            value = value.get("$date", value.get("$numberLong"))
+            return time_of(value)
         if isinstance(value, str):
             if value[4:5] == "-":
                 found = datetime.fromisoformat(value.strip())
@@ -347,7 +390,7 @@ def time_of(value: Any) -> datetime | None:
             return None
         seconds = value / 1000 if value > _MILLISECONDS else value
         return _within(datetime.fromtimestamp(seconds, UTC))
-    except (ValueError, OverflowError, OSError):
+    except (ValueError, OverflowError, OSError, RecursionError):
         return None
 
 

@@ -48,7 +48,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         records = json_list(opened, name, "")
         return read_records(records, lambda each: _conversation(name, each, dates))
 
-    yield from read_each(opened, names, one)
+    yield from read_each(opened, names, one, are_known=True)
 
 
 def _conversation(name: str, record: Record, dates: dict[str, Any]) -> Iterator[Item]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
@@ -56,7 +55,7 @@ def _read_one(opened: OpenedExport, name: str) -> Iterator[Item]:
     yield read_note(opened, name, path) if is_note else read_file(opened, name, name)
 
 
-SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read)
+SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read, is_any=True)
 
 
 def read_file(opened: OpenedExport, name: str, at: str) -> Item:
@@ -84,9 +83,7 @@ def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
         return Skipped(line_of(name), "It is no text: it has bytes that no text has.")
     text = clean(data.decode("utf-8-sig", "replace"))
     heading = _HEADING.search(text)
-    updated = None
-    if opened.path.is_dir():
-        updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
+    updated = opened.modified(name)
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():
         text = text[heading.end() :]  # written again from the title

@@ -11,13 +11,15 @@ from kbtui.importers.outlines import blocks_of, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
+_MARKS = (b'"edit-time"', b'"create-time"', b'"edit-email"', b'"uid"')
 _TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
 
 
 def _is_export(head: bytes) -> bool:
     fields = fields_of(head)
-    is_roam = "title" in fields and fields & {"edit-time", "create-time", "edit-email", "uid"}
-    return bool(is_roam) and (b'"string"' in head or b'"edit-time"' in head)
+    # A page may say its title only behind all of its blocks.
+    is_page = fields & {"title", "children"} and (b'"string"' in head or b'"edit-time"' in head)
+    return bool(is_page) and any(each in head for each in _MARKS)
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:

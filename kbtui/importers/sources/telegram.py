@@ -55,7 +55,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         records = json_list(opened, name, "chats.list" if whole[name] else "")
         return read_records(records, lambda each: _chat(opened, name, each, owner))
 
-    return read_each(opened, whole, chats)
+    return read_each(opened, whole, chats, are_known=True)
 
 
 SOURCE = Source("Telegram", "telegram", has_any(_exports), _read)

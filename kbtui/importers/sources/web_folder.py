@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -40,7 +39,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         )
 
 
-SOURCE = Source("a folder of web pages", "pages", _recognises, _read)
+SOURCE = Source("a folder of web pages", "pages", _recognises, _read, is_any=True)
 
 
 class _WebPages:
@@ -62,9 +61,7 @@ class _WebPages:
         first, _, rest = text.partition("\n")
         if line_of(first.lstrip("# ")).casefold() == title.casefold():
             text = rest.strip()  # written again from the title
-        updated = None
-        if opened.path.is_dir():
-            updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
+        updated = opened.modified(name)
         if text:
             yield ImportedNote(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
         else:

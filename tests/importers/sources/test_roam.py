@@ -57,3 +57,10 @@ def test_blocks_within_blocks_without_end_are_no_hindrance(tmp_path: Path, read:
         deep = block("b", "x", deep)
     (found,) = read(SOURCE, written(tmp_path / "a.json", [page("A", deep)]))
     assert found.text.count("- x") == 101
+
+
+def test_roam_pages_may_say_their_title_late(tmp_path: Path, read: Any) -> None:
+    blocks = [{"string": f"Row {number}", "uid": f"b{number}"} for number in range(3000)]
+    file = written(tmp_path / "x.json", [{"children": blocks, "title": "Leeks", "uid": "p1"}])
+    (found,) = read(SOURCE, file)
+    assert found.title == "Leeks"

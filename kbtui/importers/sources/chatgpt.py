@@ -93,7 +93,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     def conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
         return read_records(json_list(opened, name), lambda each: _conversation(name, each, extras))
 
-    yield from read_each(opened, [*_exports(opened)], conversations)
+    yield from read_each(opened, [*_exports(opened)], conversations, are_known=True)
     for name in extras.files.values():  # not attached to any conversation
         yield file_of(opened, name)
     yield from extras.notes()
@@ -195,15 +195,21 @@ def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]
 
 
 def _parents(nodes: dict[str, Record]) -> dict[str, str]:
-    """Return each node's parent by its own field, else by the parent's children; "" if none."""
-    parents = dict.fromkeys(nodes, "")
+    """Return each node's parent by its own field, else by the parent's children; "" if none.
+
+    A parent that the export lacks is replaced by the one that names it among its children.
+    """
+    listed: dict[str, str] = {}
     for key, node in nodes.items():
         children = node.get("children")
         for child in children if isinstance(children, list) else ():
-            if isinstance(child, str) and not parents.get(child, key):
-                parents[child] = key
-    own = {key: node.text("parent") for key, node in nodes.items()}
-    return parents | {key: parent for key, parent in own.items() if parent in nodes}
+            if isinstance(child, str) and child != key:
+                listed.setdefault(child, key)
+    parents: dict[str, str] = {}
+    for key, node in nodes.items():
+        own = node.text("parent")
+        parents[key] = own if own in nodes else listed.get(key) or listed.get(own) or own
+    return parents
 
 
 def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
@@ -211,13 +217,11 @@ def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
 
     Leaves without a message don't count.
     """
-    parents = _parents(nodes)
-    inner = {*parents.values(), current}
-    kept = {key for key in nodes if key in inner or nodes[key].record("message")} or nodes
     line, others = branch_of(
-        {key: parent for key, parent in parents.items() if key in kept},
+        _parents(nodes),
         {key: node.record("message").time("create_time") for key, node in nodes.items()},
         current,
+        lambda key: bool(nodes[key].record("message")),
     )
     return [nodes[key].record("message") for key in line], others
 
@@ -273,6 +277,19 @@ def _canvas(message: Record) -> str:
     return f"[{title}, changed]\n{text}" if text else ""
 
 
+def _report(message: Record) -> str:
+    """Return the report of a research that a message holds for the page that shows it, or ""."""
+    data = message.record("metadata").record("chatgpt_sdk")
+    state = data.get("widget_state")
+    if isinstance(state, str):
+        try:
+            state = json.loads(state, strict=False)
+        except (ValueError, RecursionError):
+            return ""
+    found = record_of(state).record("report_message")
+    return _content(found.record("content"))[0] if found else ""
+
+
 def _message(message: Record) -> ImportedMessage | None:
     shown = _visible(message)
     if shown is None:
@@ -290,9 +307,13 @@ def _visible(message: Record) -> tuple[str, list[str]] | None:
     """Return the text of a message and the kinds of files in it, or None if it isn't shown."""
     if canvas := _canvas(message):
         return canvas, []
+    if report := _report(message):
+        return report, []
     role, content = _role(message), message.record("content")
     if role == "tool":  # its text about a generated picture is not shown
-        assets = _content(content)[1]
+        text, assets = _content(content)
+        if message.record("metadata").get("is_async_task_result_message") is True and text:
+            return text, assets
         return ("", assets) if assets else None
     hidden = message.record("metadata").get("is_visually_hidden_from_conversation")
     if role_of(role) is None or message.get("weight") == 0 or hidden or _is_call(message):

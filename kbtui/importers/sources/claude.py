@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
@@ -52,7 +53,6 @@ _TITLE = re.compile(r'\btitle="([^"]*)"')
 _BLANK_LINES = re.compile(r"\n{3,}")
 _HIDDEN = {"thinking": "thought", "tool_use": "step of a tool"}
 _FILES = ("file", "image")
-_NO_PARENT = "00000000-0000-4000-8000-000000000000"
 _DATA_FIELDS = frozenset(("chat_messages", "conversations_memory", "memory_files"))
 _DESIGN_FIELDS = (b'"contentBlocks"', b'"authorAccountUuid"')
 _PROJECT_FIELDS = frozenset(("docs", "prompt_template", "is_starter_project"))
@@ -189,7 +189,7 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
     known = {id_: each for each in messages if (id_ := each.text("uuid"))}
     if not any("parent_message_uuid" in each for each in messages) or len(known) < len(messages):
         return _by_time(messages), 0
-    parents = _parents(known)
+    parents = {id_: each.text("parent_message_uuid") for id_, each in known.items()}
     times = {id_: each.time("created_at") for id_, each in known.items()}
     line, others = branch_of(parents, times)
     if not line or parents[line[0]] in known:
@@ -197,23 +197,30 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
     return [known[id_] for id_ in line], others
 
 
-def _parents(known: dict[str, Record]) -> dict[str, str]:
-    """Return the parent of each message, the preceding message if the export lacks it."""
-    parents: dict[str, str] = {}
-    last = ""
-    for id_, message in known.items():
-        parent = message.text("parent_message_uuid")
-        is_there = parent in known or parent in ("", _NO_PARENT)
-        parents[id_] = parent if is_there else last
-        last = id_
-    return parents
-
-
 def _by_time(messages: Sequence[Record]) -> list[Record]:
+    """Return the messages by time; where a question and answers share one, the question first."""
     dated = [(time, each) for each in messages if (time := each.time("created_at"))]
     if len(dated) < len(messages):
         return list(messages)
-    return [each for _, each in sorted(dated, key=lambda pair: pair[0])]
+    ordered = sorted(dated, key=lambda pair: pair[0])
+    found: list[Record] = []
+    for _, group in groupby(ordered, key=lambda pair: pair[0]):
+        found += _in_turns([each for _, each in group], found)
+    return found
+
+
+def _in_turns(group: list[Record], before: Sequence[Record]) -> list[Record]:
+    """Return messages of one time so that questions and answers alternate, as they were said."""
+    said: dict[bool, list[Record]] = {True: [], False: []}
+    for each in group:
+        said[role_of(each.text("sender", "role")) == "user"].append(each)
+    is_asked = not before or role_of(before[-1].text("sender", "role")) != "user"
+    found: list[Record] = []
+    while said[True] or said[False]:
+        if said[is_asked]:
+            found.append(said[is_asked].pop(0))
+        is_asked = not is_asked
+    return found
 
 
 def _message(message: Record, titles: dict[str, str]) -> ImportedMessage | None:
@@ -249,9 +256,12 @@ def _block(block: Record, titles: dict[str, str]) -> str:
     kind = block.get("type")
     if kind in ("text", "voice_note"):
         return block.text("text").strip()
+    if kind == "tool_result":
+        return _answers(block)
     made = block.record("input")
     if kind != "tool_use" or not ("path" in made or block.get("name") == "artifacts"):
-        return ""
+        asked = (_question(each) for each in made.records("questions"))
+        return paragraphs([*asked, *(_draft(each, made) for each in made.records("variants"))])
     id_ = made.line("id", "path")
     titles[id_] = title = made.line("title") or titles.get(id_) or made.line("path")
     for did, *names in (
@@ -262,6 +272,39 @@ def _block(block: Record, titles: dict[str, str]) -> str:
         if text := made.text(*names).strip():
             return f"[{title or 'Artifact'}{did}]\n{text}"
     return ""
+
+
+def _question(asked: Record) -> str:
+    """Return a question with what it offers, as the program showed it."""
+    options = asked.get("options")
+    labels = options if isinstance(options, list) else []
+    lines = [line_of(each) or record_of(each).line("label", "text") for each in labels]
+    question = asked.words("question")
+    return "\n".join([question, *(f"- {each}" for each in lines if each)]) if question else ""
+
+
+def _answers(result: Record) -> str:
+    """Return what a person chose in answer to questions, or "" for any other result."""
+    texts = [each.text("text") for each in result.records("content")]
+    for text in [each for each in texts if '"answers"' in each]:
+        try:
+            answers = record_of(json.loads(text, strict=False)).record("answers")
+        except (ValueError, RecursionError):
+            continue
+        given = ((line_of(key), answers[key]) for key in answers)
+        return "\n".join(f"{key} {_given(value)}" for key, value in given)
+    return ""
+
+
+def _given(value: object) -> str:
+    return ", ".join(map(line_of, value)) if isinstance(value, list) else line_of(value)
+
+
+def _draft(draft: Record, about: Record) -> str:
+    """Return a text that was written to be sent, such as a mail, with its subject."""
+    label = ", ".join(filter(None, (about.line("kind"), draft.line("label"))))
+    title = f"[{label or 'Draft'}]"
+    return paragraphs([title, draft.words("subject"), draft.words("body", "content", "text")])
 
 
 def _artifact_tag(tag: re.Match[str]) -> str:

@@ -70,10 +70,10 @@ def _branch(messages: list[Record]) -> tuple[list[Record], int]:
     if len(known) < len(messages):
         return messages, 0  # some have no ids
     parents = {id_: each.text("parentMessageId") for id_, each in known.items()}
-    if sum(parent not in known for parent in parents.values()) > 1:
-        return messages, 0  # incomplete: messages in between are missing
     times = {id_: each.time("createdAt") for id_, each in known.items()}
-    line, branches = branch_of(parents, times)
+    line, branches = branch_of(
+        parents, times, "", lambda id_: _message(known[id_], Counter()) is not None
+    )
     return [known[id_] for id_ in line], branches
 
 

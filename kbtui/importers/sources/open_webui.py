@@ -51,7 +51,9 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
     id_ = record.text("id") or chat.text("id")
     title = record.line("title") or chat.line("title")
     messages, branches = _branch(chat)
-    named: Counter[str] = Counter()
+    tree = chat.record("history").record("messages")
+    errors = sum(bool(tree.record(key).record("error")) for key in tree)
+    named = +Counter({"notice of the program": errors})
     converted = tuple(each for message in messages if (each := _message(message, named)))
     if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
@@ -78,7 +80,8 @@ def _branch(chat: Record) -> tuple[list[Record], int]:
         return chat.records("messages"), 0
     parents = {key: each.text("parentId") for key, each in tree.items()}
     times = {key: each.time("timestamp") for key, each in tree.items()}
-    line, branches = branch_of(parents, times, history.text("currentId"))
+    shown = {key: _message(each, Counter()) is not None for key, each in tree.items()}
+    line, branches = branch_of(parents, times, history.text("currentId"), shown.__getitem__)
     return [tree[key] for key in line], branches
 
 

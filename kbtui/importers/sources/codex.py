@@ -2,7 +2,8 @@
 
 Lines with a `payload` (since autumn 2025), bare lines after a header, and before that one JSON
 object with `items`. A message may be logged twice, as an event for display and as an item for the
-model; the items also contain user messages that the program made up.
+model, and since 2026 as a completed item; a log that is resumed by another version may go on in
+another notation. The items also contain user messages that the program made up.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
+from kbtui.importers.markup import line_of
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
+    OF_A_SUBAGENT,
     Record,
     Records,
     conversation,
@@ -27,9 +30,12 @@ from kbtui.importers.reading import (
     record_of,
     time_of,
 )
+from kbtui.importers.trees import one_notation
 
 _PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _SHOWN: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
+_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
+_NOTATIONS = ("event", "item", "completed")
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
 )
@@ -59,13 +65,14 @@ class _Session:
         self.title = ""
         self.is_hidden = False
         self._time: Any = None
-        self._logged: list[tuple[bool, ImportedMessage]] = []
-        self._named: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._logged: list[tuple[str, ImportedMessage]] = []
+        self._named: dict[str, Counter[str]] = {each: Counter() for each in _NOTATIONS}
 
     def take(self, line: Record) -> None:
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
         if omitted := _OMITTED_TYPE.search(payload.line("type") or line.line("type")):
-            self._named[kind == "event_msg"][_OMITTED.get(omitted[0], "step of a tool")] += 1
+            notation = "event" if kind == "event_msg" else "item"
+            self._named[notation][_OMITTED.get(omitted[0], "step of a tool")] += 1
         item = payload if kind == "response_item" else line
         if kind == "session_meta":
             self._take_header(payload)
@@ -82,12 +89,11 @@ class _Session:
             self.is_hidden = "subagent" in payload.record("source")
 
     def conversation(self, name: str) -> ImportedConversation | None:
-        """Return the conversation: per role the events, which were shown, or else the items."""
-        if self.is_hidden:
-            return None
-        by_events = {each.role for is_event, each in self._logged if is_event}
-        messages = [one for is_event, one in self._logged if is_event == (one.role in by_events)]
-        named = self._named[True] | self._named[False]  # logged twice: the larger count
+        """Return the conversation with each message once, or None if there is none."""
+        messages = one_notation(self._logged)
+        named = Counter[str]()
+        for each in self._named.values():
+            named |= each  # logged twice: the larger count
         named += Counter({"picture": sum(len(each.attached) for each in messages)})
         return conversation(self.id or name, self.title, messages, named=named)
 
@@ -96,11 +102,27 @@ class _Session:
         if role == "user":
             lists = (payload.get("images"), payload.get("local_images"))
             images = sum(len(each) for each in lists if isinstance(each, list))
-            self._add(role, _user_text(text), time, images, is_event=True)
+            self._add(role, _user_text(text), time, images, notation="event")
         elif role:
-            self._add(role, text, time, is_event=True)
+            self._add(role, text, time, notation="event")
+        elif payload.get("type") == "item_completed":
+            self._take_completed(payload.record("item"), time)
         elif payload.get("type") == "thread_name_updated":
             self.title = payload.line("thread_name") or self.title
+
+    def _take_completed(self, item: Record, time: Any) -> None:
+        """Take an item in the notation of 2026, which is an event and an item in one."""
+        kind = item.text("type")
+        role = _COMPLETED.get(kind)
+        if role is None:
+            self._named["completed"]["thought" if kind == "Reasoning" else "step of a tool"] += 1
+            return
+        blocks = item.records("content")
+        kinds = [block.line("type").lower() for block in blocks]
+        texts = [block.words("text") for block in blocks] or [item.words("text")]
+        images = sum("image" in each for each in kinds)
+        text = paragraphs(map(_user_text, texts) if role == "user" else texts)
+        self._add(role, text, time, images, notation="completed")
 
     def _take_item(self, item: Record, time: Any) -> None:
         role, blocks = item.get("role"), item.records("content")
@@ -112,12 +134,11 @@ class _Session:
             self._add(role, paragraphs(texts), time)
 
     def _add(
-        self, role: Role, text: str, time: Any, images: int = 0, *, is_event: bool = False
+        self, role: Role, text: str, time: Any, images: int = 0, *, notation: str = "item"
     ) -> None:
         if text or images:
-            self._logged.append(
-                (is_event, ImportedMessage(role, text, time_of(time), "", ("image",) * images))
-            )
+            message = ImportedMessage(role, text, time_of(time), "", ("image",) * images)
+            self._logged.append((notation, message))
 
 
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -128,7 +149,9 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
             yield line
         else:
             session.take(line)
-    if found := session.conversation(stem):
+    if session.is_hidden:
+        yield Skipped(line_of(name), OF_A_SUBAGENT)
+    elif found := session.conversation(stem):
         yield found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Skipped
+from kbtui.importers.reading import OF_A_SUBAGENT
 from kbtui.importers.sources.claude_code import SOURCE
 
 if TYPE_CHECKING:
@@ -123,7 +125,9 @@ def test_a_folder_of_projects_gives_a_conversation_a_session(tmp_path: Path, rea
     put(tmp_path / "-home-me-app/two.jsonl", said("Two", sessionId="two"))
     put(tmp_path / "history.jsonl", {"display": "something", "project": "/"})
     put(tmp_path / "agent-7.jsonl", said("order", isSidechain=True))
-    assert {each.id for each in read(SOURCE, tmp_path)} == {"one", "two"}
+    *talks, subagent = sorted(read(SOURCE, tmp_path), key=lambda each: isinstance(each, Skipped))
+    assert {each.id for each in talks} == {"one", "two"}
+    assert subagent == Skipped("agent-7.jsonl", OF_A_SUBAGENT)
 
 
 def test_the_title_is_the_one_given_to_this_conversation(tmp_path: Path, read: Any) -> None:
@@ -172,3 +176,39 @@ def test_other_files_are_not_recognised(text: str, tmp_path: Path) -> None:
     file.write_text(text)
     with OpenedExport(file) as opened:
         assert not SOURCE.recognises(opened)
+
+
+def test_claude_code_lines_that_compact_or_fork_writes_again_count_once(
+    tmp_path: Path, read: Any
+) -> None:
+    own = "bbbbbbbb-0000-4000-8000-000000000002"
+    lines = [
+        said("The key is in the shed.", uuid="u1"),
+        line("assistant", "Noted.", "a1", "u1", message={"id": "m1"}),
+        line("assistant", "In the shed.", "a2", "a1", message={"id": "m1"}),
+    ]
+    more = [said("And the bin?", uuid="u2", parent="a2", sessionId=own)]
+    found = only(read(SOURCE, put(tmp_path / f"{own}.jsonl", *lines, *lines, *more)))
+    assert [each.text for each in found.messages] == [
+        "The key is in the shed.",
+        "Noted.\n\nIn the shed.",
+        "And the bin?",
+    ]
+    assert found.id == own
+    assert found.branches == 0
+
+
+def test_claude_code_logs_packed_with_gzip_are_read(tmp_path: Path, read: Any) -> None:
+    file = put(tmp_path / "one.jsonl", said("Hello"))
+    packed = tmp_path / "two.jsonl.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    found = only(read(SOURCE, packed))
+    assert [each.text for each in found.messages] == ["Hello"]
+
+
+def test_logs_packed_with_zstd_are_named_if_this_python_cannot_unpack_them(tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl.zst"
+    file.write_bytes(b"\x28\xb5\x2f\xfd\x04\x00\x31\x00\x00Hello\n\x00\x00\x00\x00")
+    with OpenedExport(file) as opened:
+        assert not SOURCE.recognises(opened)
+        assert opened.refused == [] or "zstd" in opened.refused[0][1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.port import ImportedConversation, Skipped
+from kbtui.importers.reading import OF_A_SUBAGENT
 from kbtui.importers.sources.codex import SOURCE
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def test_a_fork_keeps_its_own_id_and_a_subagent_is_nobodys_conversation(
         "b": [sub, event("user_message", "an order")],
     }.items():
         (tmp_path / f"{file}.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (found,) = read(SOURCE, tmp_path)
+    found, subagent = read(SOURCE, tmp_path)
+    assert subagent == Skipped("b.jsonl", OF_A_SUBAGENT)
     assert isinstance(found, ImportedConversation)
     assert (found.id, found.title) == ("c-1", "Repair")
 
@@ -132,3 +134,33 @@ def test_bad_lines_are_told_of_and_nulls_break_nothing(tmp_path: Path, read: Any
     skipped, found = read(SOURCE, file)
     assert isinstance(skipped, Skipped)
     assert [each.text for each in found.messages] == ["Hello"]
+
+
+def completed(kind: str, text: str, form: str = "text") -> dict[str, Any]:
+    inner = {"type": kind, "content": [{"type": form, "text": text}]}
+    payload = {"type": "item_completed", "item": inner}
+    return {"timestamp": "2026-05-01T10:00:00Z", "type": "event_msg", "payload": payload}
+
+
+def test_codex_logs_that_go_on_in_another_notation_lose_and_double_nothing(
+    tmp_path: Path, read: Any
+) -> None:
+    lines = [
+        META,
+        item("user", "One?"),
+        event("user_message", "One?"),
+        item("assistant", "One."),
+        event("agent_message", "One."),
+        completed("UserMessage", "Two?"),
+        item("user", "Two?"),
+        completed("AgentMessage", "Two.", "Text"),
+        completed("Reasoning", ""),
+        item("user", "Three?"),
+    ]
+    assert texts(tmp_path / "x.jsonl", lines, read) == [
+        ("user", "One?"),
+        ("assistant", "One."),
+        ("user", "Two?"),
+        ("assistant", "Two."),
+        ("user", "Three?"),
+    ]

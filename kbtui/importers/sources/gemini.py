@@ -29,13 +29,13 @@ from kbtui.importers.reading import (
     json_members,
     read_each,
 )
-from kbtui.text import counted
+from kbtui.text import counted, fold, shorten
 
 _GAP = timedelta(minutes=30)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIGNATURE = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
 _ACTIVITY = re.compile(rb'"(?:safeHtmlItem|activityControls|titleUrl|time)"\s*:')
-_PAGE = re.compile(rb"<title>My Activity[^<]*</title>|mdl-typography--title")
+_PAGE = re.compile(rb"mdl-typography--title\">[^<]*(?:Gemini|Bard)")
 _CELL_START = b'<div class="outer-cell'
 _MAX_CELL = 16 << 20
 _SPACES = str.maketrans("\u202f\xa0\u2003", "   ")
@@ -44,24 +44,49 @@ _CELL = re.compile(
     r'(?:</div>\s*<div class="content-cell|\Z)',
     re.DOTALL,
 )
-# After the prompt and before the zone, whose name is ambiguous.
+# After the prompt and before the zone, of which only an offset isn't ambiguous.
 _DATE = re.compile(
-    r"<br ?/?>\s*(\w{3,9}\.? \d{1,2}, \d{4}, \d{1,2}:\d{2}:\d{2} [AP]M"
-    r"|(?:\d{1,2} \w{3,9} |\d{1,2}[./]\d{1,2}[./])\d{4}, [\d:]{7,8}) [^<]{1,40}(?:<br ?/?>|\Z)"
+    r"<br ?/?>\s*(?:(?P<month>[^\W\d_]{3,12})\.? (?P<day>\d{1,2}), (?P<year>\d{4})"
+    r"|(?P<day_2>\d{1,2})\.? (?:de )?(?P<month_2>[^\W\d_]{3,12})\.? (?:de )?(?P<year_2>\d{4})"
+    r"|(?P<day_3>\d{1,2})[./-](?P<month_3>\d{1,2})[./-](?P<year_3>\d{4})"
+    r"|(?P<year_4>\d{4})[./年-] ?(?P<month_4>\d{1,2})[./月-] ?(?P<day_4>\d{1,2})[.日]?)"
+    r",? (?P<hour>\d{1,2})[:.](?P<minute>\d{2})[:.](?P<second>\d{2})"
+    r"(?: (?P<half>[AaPp])\.?[Mm]\.?)? (?P<zone>[^<]{1,40})(?:<br ?/?>|\Z)"
 )
-_DATE_FORMATS = (
-    *("%b %d, %Y, %I:%M:%S %p", "%B %d, %Y, %I:%M:%S %p", "%d %b %Y, %H:%M:%S"),
-    *("%d %B %Y, %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d/%m/%Y, %H:%M:%S"),
-)
+_OFFSET = re.compile(r"(?:GMT|UTC)(?:([+\-\u2212])(\d{1,2})(?::?(\d{2}))?)?\Z")
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            *(
+                "jan gen ene",
+                "feb fev",
+                "mar maa",
+                "apr avr abr",
+                "mai may mei mag",
+                "jun juin giu",
+            ),
+            *("jul juil lug", "aug aou ago", "sep set", "oct okt ott out", "nov", "dec dez dic"),
+        ),
+        1,
+    )
+    for name in names.split()
+}
+"""How the names of months begin, in the languages with Latin letters that are most written."""
 _ATTACHMENTS = re.compile(r"<br ?/?>\s*Attached \d+ files?\..*\Z", re.DOTALL)
 _ATTACHED = re.compile(r'<a href="[^"]*">([^<]+)</a>(?=\s*(?:<br|\Z))')
 _TAG = re.compile(r"<[^<>]*>")
 _HEAD, _MAX_PAGES = 1 << 20, 50
+_SHOWN = 60
 _PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
 _CHAT = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:app|chat)/([\w-]{6,64})")
 # Takeout puts a verb before the prompt, in the language of the account.
 _PROMPT_VERB = re.compile(
     r"(?:Prompted|Submitted query|Asked Gemini|Asked|Said)\b:?\s+|(?:已提示|已給予提示)\W?\s*"
+    r"|(?:[^\n:\uff1a]{0,30}\bprompt\b[^\n:\uff1a]{0,20}|Requ[eê]te[^\n:\uff1a]{0,20}|Petici[oó]n|Instrucci[oó]n"
+    r"|Consulta|Richiesta|Comando|Pedido|Zapytanie|Запрос|送信した\w+|プロンプト|프롬프트\w*|提示\w*|提示词)"
+    r"\s?[:\uff1a]\s*",
+    re.IGNORECASE,
 )
 _CANVAS = re.compile(r"Created Gemini Canvas titled\s+(.*)", re.DOTALL)
 _OTHER_ACTIVITY = re.compile(
@@ -85,7 +110,7 @@ def _recognises(opened: OpenedExport) -> bool:
 def _read(opened: OpenedExport) -> Iterator[Item]:
     pages = _pages(opened)
     lists = [*_lists(opened)]
-    yield from read_each(opened, lists or pages, _conversations)
+    yield from read_each(opened, lists or pages, _conversations, are_known=True)
     opened.taken.update(pages)
 
 
@@ -102,7 +127,7 @@ def _pages(opened: OpenedExport) -> list[str]:
     """Return the members in Takeout's HTML format, which is its default."""
     names = [name for name in opened.names if name.lower().endswith((".html", ".htm"))]
     heads = ((name, opened.head(name, _HEAD)) for name in names[:_MAX_PAGES])
-    return [name for name, head in heads if _PAGE.search(head) and b"Gemini Apps" in head]
+    return [name for name, head in heads if _PAGE.search(head)]
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -167,11 +192,21 @@ def _messages(acts: list[_Activity]) -> Iterator[ImportedMessage]:
 
 def _activities(opened: OpenedExport, name: str) -> Iterator[_Activity | Skipped]:
     is_page = name.lower().endswith((".html", ".htm"))
+    others: list[str] = []
     for record in _cells(opened, name) if is_page else json_list(opened, name, ""):
         if isinstance(record, Skipped):
             yield record
+        elif not _is_of_gemini(record):
+            continue
         elif act := _parse_activity(record):
             yield act
+        else:
+            others.append(record.line("title"))
+    if others:
+        why = f"No prompt and no answer, such as: {shorten(others[0], _SHOWN)}."
+        yield Skipped(
+            f"{counted(len(others), 'other activity', 'other activities')} ({line_of(name)})", why
+        )
 
 
 def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
@@ -217,18 +252,45 @@ def _split_cells(stream: IO[bytes]) -> Iterator[str]:
 
 
 def _time(date: re.Match[str]) -> datetime | None:
-    for form in _DATE_FORMATS:
-        try:
-            return datetime.strptime(date[1], form).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    return None
+    """Return a time in UTC by its stated offset; without one it is taken as it stands."""
+    year, month, day = (
+        next(filter(None, (date[f"{part}{form}"] for form in ("", "_2", "_3", "_4"))))
+        for part in ("year", "month", "day")
+    )
+    hour = int(date["hour"])
+    if date["half"]:
+        hour = hour % 12 + (12 if date["half"] in "pP" else 0)
+    folded = fold(month)
+    number = int(month) if month.isdecimal() else _MONTHS.get(folded[:4]) or _MONTHS.get(folded[:3])
+    offset = _OFFSET.match(date["zone"].strip())
+    ahead = (
+        timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        if offset and offset[2]
+        else timedelta()
+    )
+    try:
+        here = datetime(
+            int(year),
+            number or 0,
+            int(day),
+            hour,
+            int(date["minute"]),
+            int(date["second"]),
+            tzinfo=UTC,
+        )
+        return here + ahead if offset and offset[1] != "+" else here - ahead
+    except (ValueError, OverflowError):
+        return None
+
+
+def _is_of_gemini(record: Record) -> bool:
+    products = record.get("products")
+    names = [record.get("header"), *(products if isinstance(products, list) else [])]
+    return any(_PRODUCT.search(line_of(each)) for each in names)
 
 
 def _parse_activity(record: Record) -> _Activity | None:
-    products = record.get("products")
-    names = [record.get("header"), *(products if isinstance(products, list) else [])]
-    exchange = _exchange(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
+    exchange = _exchange(record)
     if exchange is None:
         return None
     links = (f"{each.words('url')} {each.words('name')}" for each in record.records("details"))

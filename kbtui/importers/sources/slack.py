@@ -17,13 +17,14 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
 from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
-from kbtui.importers.reading import Record, json_list, records_of
+from kbtui.importers.reading import Record, json_list, paragraphs, records_of
 
 _DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
 _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
 _CHATS = ("dms.json", "mpims.json")
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 _MAX_LIST = 24 << 20
+_MAX_DEPTH = 8
 _NOTICES = frozenset(
     ("channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name",
      "channel_archive", "group_join", "group_leave", "pinned_item", "bot_add", "tombstone")
@@ -50,6 +51,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         problems: list[Item] = []
         yield from by_month(channel, title, _lines(opened, sorted(days), people, problems))
         yield from problems
+    opened.taken.update(name for name in opened.names if PurePosixPath(name).name in _LISTS)
 
 
 SOURCE = Source("Slack", "slack", _recognises, _read, is_alone=True)
@@ -97,16 +99,84 @@ def _lines(
 
 def _line(message: Record, people: Mapping[str, str]) -> ChatLine:
     own = message.record("user_profile").line("real_name") or message.line("username")
+    own = own or message.record("bot_profile").line("name")
     author = people.get(message.line("user")) or own or "Somebody"
     time, id_ = message.time("ts"), message.line("ts")
     if message.get("subtype") in _NOTICES:
         return ChatLine(author, "", time, named=("notice of the program",))
-    files = message.records("files")
+    files = [*message.records("files"), *filter(None, [message.record("file")])]
     names = tuple(each.line("title", "name") or "a file" for each in files)
-    text = html.unescape(
-        _MARK.sub(lambda mark: _rendered_mark(mark, people), message.words("text"))
-    )
+    text = _text(message, people)
     return ChatLine(author, text, time, id_, names, ("file",) * len(names))
+
+
+def _text(message: Record, people: Mapping[str, str]) -> str:
+    """Return the text of a message with that of its blocks and attachments, each said once."""
+    said = _marked(message.words("text"), people)
+    parts = [said]
+    shown = _squeezed(said)
+    for part in (*_blocks(message, people), *_attachments(message, people)):
+        if _squeezed(part) not in shown:
+            parts.append(part)
+            shown += _squeezed(part)
+    return paragraphs(parts)
+
+
+def _attachments(message: Record, people: Mapping[str, str]) -> Iterator[str]:
+    """Yield what cards below a message say: those of bots, shared messages, previews of pages."""
+    for each in message.records("attachments"):
+        inner = [each, *(block.record("message") for block in each.records("message_blocks"))]
+        texts = [each.words("pretext"), each.line("author_name")]
+        title, link = each.line("title"), each.line("title_link", "from_url")
+        texts.append(f"[{title}]({link})" if title and link else title or link)
+        texts.append(each.words("text"))
+        texts += [f"{one.line('title')}: {one.words('value')}" for one in each.records("fields")]
+        texts.append(each.words("footer"))
+        found = [_marked(text, people) for text in texts if text.strip(": ")]
+        found += [part for one in inner for part in _blocks(one, people)]
+        if not each.words("text") and not any(texts[4:]):
+            found.append(_marked(each.words("fallback"), people))
+        yield from filter(None, found)
+
+
+def _blocks(message: Record, people: Mapping[str, str]) -> Iterator[str]:
+    """Yield the text of the layout blocks of a message, a paragraph each."""
+    for block in message.records("blocks"):
+        text = "".join(_leaves(block, people)).strip()
+        if text:
+            yield text
+
+
+def _leaves(value: Record, people: Mapping[str, str], depth: int = 0) -> Iterator[str]:
+    """Yield the texts within a block, in order."""
+    kind = value.line("type")
+    if kind == "user":
+        yield f"@{people.get(value.line('user_id')) or value.line('user_id')}"
+    elif kind == "link":
+        label, url = value.line("text"), value.line("url")
+        yield f"[{label}]({url})" if label and label != url else url
+    elif kind in ("emoji", "broadcast", "channel"):
+        yield f":{value.line('name')}:" if kind == "emoji" else value.line("range", "channel_id")
+    elif isinstance(value.get("text"), str):
+        text = value.words("text") if kind in ("mrkdwn", "plain_text") else value.text("text")
+        yield _marked(text, people) if kind == "mrkdwn" else text
+    elif depth < _MAX_DEPTH:
+        for key in ("title", "text", "fields", "elements", "alt_text", "accessory"):
+            inner = value.get(key)
+            if key == "alt_text" and isinstance(inner, str):
+                yield inner
+            for each in records_of(inner if isinstance(inner, list) else [inner]):
+                yield from _leaves(each, people, depth + 1)
+                yield "\n" if key in ("title", "fields") or "section" in each.line("type") else ""
+
+
+def _squeezed(text: str) -> str:
+    """Return the letters and digits of a text, as blocks and text differ in marks and spaces."""
+    return "".join(filter(str.isalnum, text))
+
+
+def _marked(text: str, people: Mapping[str, str]) -> str:
+    return html.unescape(_MARK.sub(lambda mark: _rendered_mark(mark, people), text))
 
 
 def _rendered_mark(mark: re.Match[str], people: Mapping[str, str]) -> str:

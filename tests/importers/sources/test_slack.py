@@ -70,3 +70,30 @@ def test_files_and_notices_are_counted_and_a_day_that_is_cut_is_told_of(
     assert dict(found.named) == {"file": 1, "notice of the program": 1}
     assert isinstance(problem, Skipped)
     assert "breaks off" in problem.why
+
+
+def test_slack_bots_cards_and_blocks_come_with_their_text_said_once(
+    tmp_path: Path, read: Any
+) -> None:
+    place = workspace(tmp_path / "x")
+    card = {"title": "Frost", "title_link": "https://x.org", "text": "Cover the leeks"}
+    section = {"type": "section", "text": {"type": "mrkdwn", "text": "Build <https://x.org|7> ok"}}
+    words = [{"type": "text", "text": "See "}, {"type": "user", "user_id": "U2"}]
+    rich = {"type": "rich_text_section", "elements": words}
+    lines = [
+        message("", "", subtype="bot_message", username="weather", attachments=[card]),
+        message("U1", "", blocks=[section]),
+        message("U1", "See <@U2>", blocks=[{"type": "rich_text", "elements": [rich]}]),
+        message("U1", "", attachments=[{"fallback": "Only this is there"}]),
+        message("U1", "shared", subtype="file_share", file={"name": "beds.pdf"}),
+    ]
+    written(place / "garden/2023-11-14.json", lines)
+    (found,) = read(SOURCE, place)
+    assert [each.text for each in found.messages] == [
+        "weather: [Frost](https://x.org)\n\nCover the leeks",
+        "Ada Byron: Build [7](https://x.org) ok",
+        "Ada Byron: See @bob",
+        "Ada Byron: Only this is there",
+        "Ada Byron: shared",
+    ]
+    assert found.messages[4].attached == ("beds.pdf",)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kbtui.memory.background.service import Estimate
 
 WHAT_IS_KNOWN = (
-    "kbtui knows what Claude.ai, ChatGPT, Open WebUI, LibreChat, Claude Code, Codex CLI, Cursor,"
-    " Continue, aider, Gemini, Telegram, WhatsApp, Slack, Notion, Evernote, Google Keep, Joplin,"
-    " Roam, Logseq, nanobot and ShareGPT keep or export, and folders of Markdown or of web pages"
-    " (Apple Notes): as a file, a folder or a zip."
+    "kbtui knows what Claude.ai, ChatGPT, DeepSeek, Grok, Open WebUI, LibreChat, Claude Code, Codex"
+    " CLI, Gemini CLI, Cursor, Continue, aider, Gemini, Telegram, WhatsApp, Slack, Notion,"
+    " Evernote, Google Keep, Joplin, Roam, Logseq, nanobot and ShareGPT keep or export, and folders"
+    " of Markdown or of web pages (Apple Notes): as a file, a folder or a zip."
 )
 _PLURALS = {
     "step of a tool": ("step of a tool", "steps of tools"),

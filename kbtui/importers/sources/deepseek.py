@@ -1,0 +1,74 @@
+"""DeepSeek: an export of all conversations, with trees as ChatGPT's and messages in fragments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kbtui.importers.export_files import OpenedExport
+from kbtui.importers.port import ImportedMessage, Item, Role, Skipped
+from kbtui.importers.reading import (
+    Record,
+    conversation,
+    fields_of,
+    json_list,
+    json_source,
+    paragraphs,
+    place_of,
+    read_records,
+    role_of,
+)
+from kbtui.importers.trees import branch_of
+
+_HIDDEN = {"THINK": "thought"}
+_SHOWN: dict[str, Role] = {"REQUEST": "user", "RESPONSE": "assistant"}
+
+
+def _is_export(head: bytes) -> bool:
+    return {"mapping", "inserted_at"} <= fields_of(head, "conversations")
+
+
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
+    return read_records(json_list(opened, name), lambda each: _conversation(name, each))
+
+
+SOURCE = json_source("DeepSeek", "deepseek", _is_export, _conversations)
+
+
+def _conversation(name: str, record: Record) -> Iterator[Item]:
+    id_, tree = record.text("id"), record.record("mapping")
+    nodes = {key: tree.record(key).record("message") for key in tree}
+    line, branches = branch_of(
+        {key: tree.record(key).text("parent") for key in tree},
+        {key: node.time("inserted_at") for key, node in nodes.items()},
+        record.text("current_node"),
+        lambda key: _message(key, nodes[key], Counter()) is not None,
+    )
+    named: Counter[str] = Counter()
+    messages = [one for key in line if (one := _message(key, nodes[key], named))]
+    found = conversation(
+        id_,
+        record.line("title"),
+        messages,
+        created=record.time("inserted_at"),
+        updated=record.time("updated_at"),
+        branches=branches,
+        named=named,
+    )
+    yield found or Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
+
+
+def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage | None:
+    fragments = message.records("fragments")
+    kinds = [each.line("type") for each in fragments]
+    hidden = (_HIDDEN.get(kind, "step of a tool") for kind in kinds if kind not in _SHOWN)
+    named.update(hidden)
+    shown = (each.text("content") for each in fragments if each.line("type") in _SHOWN)
+    text = paragraphs([message.text("content"), *shown])
+    roles = (_SHOWN[kind] for kind in kinds if kind in _SHOWN)
+    role = next(roles, role_of(message.get("role")))
+    files = tuple(message.lines("files", "file_name", "name"))
+    named.update(["file"] * len(files))
+    if role is None or not (text or files):
+        return None
+    return ImportedMessage(role, text, message.time("inserted_at"), id_, files)

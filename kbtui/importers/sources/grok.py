@@ -1,0 +1,69 @@
+"""Grok: an export of all conversations, each with its answers as a tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kbtui.importers.export_files import OpenedExport
+from kbtui.importers.port import ImportedMessage, Item, Skipped
+from kbtui.importers.reading import (
+    Record,
+    conversation,
+    fields_of,
+    json_list,
+    json_source,
+    place_of,
+    read_records,
+    role_of,
+)
+from kbtui.importers.trees import branch_of
+
+
+def _is_export(head: bytes) -> bool:
+    return {"conversation", "responses"} <= fields_of(head, "conversations")
+
+
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
+    return read_records(json_list(opened, name), lambda each: _conversation(name, each))
+
+
+SOURCE = json_source("Grok", "grok", _is_export, _conversations)
+
+
+def _conversation(name: str, record: Record) -> Iterator[Item]:
+    about = record.record("conversation")
+    said = [each.record("response") or each for each in record.records("responses")]
+    nodes = {each.text("_id", "id") or f"{number}": each for number, each in enumerate(said)}
+    line, branches = branch_of(
+        {id_: each.text("parent_response_id") for id_, each in nodes.items()},
+        {id_: each.time("create_time") for id_, each in nodes.items()},
+        about.text("leaf_response_id"),
+        lambda id_: bool(nodes[id_].words("message")),
+    )
+    if not any("parent_response_id" in each for each in said):
+        line, branches = [*nodes], 0
+    named: Counter[str] = Counter()
+    messages = [one for id_ in line if (one := _message(id_, nodes[id_], named))]
+    found = conversation(
+        about.text("id"),
+        about.line("title"),
+        messages,
+        created=about.time("create_time"),
+        updated=about.time("modify_time"),
+        branches=branches,
+        named=named,
+    )
+    yield found or Skipped(place_of(name, about.get("title"), about.get("id")), "It is empty.")
+
+
+def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage | None:
+    role, text = role_of(message.get("sender")), message.words("message")
+    named.update(["thought"] if message.get("thinking_trace") else [])
+    named.update(["step of a tool"] * len(message.records("steps")))
+    attached = message.get("file_attachments")
+    files = len(attached) if isinstance(attached, list) else 0
+    named.update(["file"] * files)
+    if role is None or not (text or files):
+        return None
+    return ImportedMessage(role, text, message.time("create_time"), id_, ("file",) * files)

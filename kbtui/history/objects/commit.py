@@ -492,7 +492,7 @@ def _user(home: str, config: str) -> str:
 
 def _read_git_config(file: Path) -> dict[str, str]:
     try:
-        lines = file.read_text("utf-8", "replace").splitlines()
+        lines = file.read_text("utf-8-sig", "replace").splitlines()
     except OSError:
         return {}
     found: dict[str, str] = {}

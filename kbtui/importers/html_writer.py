@@ -8,14 +8,15 @@ used before, so that notes imported then are recognised as unchanged.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from typing import ClassVar
 
 _HIDDEN_TAGS = frozenset(
     (
-        *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),
-        *("button", "select", "textarea", "link", "meta"),
+        *("script", "style", "head", "template", "noscript", "svg"),
+        *("button", "select", "link", "meta"),
     )
 )
 _VOID = frozenset(
@@ -31,12 +32,42 @@ _BLOCKS = frozenset(
         *("table", "thead", "tbody", "tfoot", "tr", "td", "th"),
     )
 )
-_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
-_MARKS |= {"sub": "", "sup": ""}
-_CODE = frozenset(("code", "kbd", "samp"))
+_SILENT_TAGS = frozenset(("script", "style", "head", "template", "link", "meta"))
+"""Hidden tags that hold nothing a person would read."""
+_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_MARKS |= {"mark": "=="}
+_PLACES = {"sub": "sub", "sup": "sup"}
+_STYLES = (
+    (re.compile(r"font-weight\s*:\s*(?:bold|bolder|[6-9]00)", re.IGNORECASE), "**"),
+    (re.compile(r"font-style\s*:\s*(?:italic|oblique)", re.IGNORECASE), "*"),
+    (re.compile(r"text-decoration[^:;]*:[^;]*line-through", re.IGNORECASE), "~~"),
+    (re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE), "sup"),
+    (re.compile(r"vertical-align\s*:\s*sub(?!\w)", re.IGNORECASE), "sub"),
+    (re.compile(r"-(?:en|evernote)-highlight\s*:\s*(?!none)", re.IGNORECASE), "=="),
+)
+"""What a style says that a mark says as well."""
+_PLAIN_STYLES = {
+    "**": re.compile(r"font-weight\s*:\s*(?:normal|lighter|[1-5]00)", re.IGNORECASE),
+    "*": re.compile(r"font-style\s*:\s*normal", re.IGNORECASE),
+}
+"""Styles by which a tag means nothing: programs wrap whole texts in ``<b>`` without weight."""
+_STYLED = ("span", "font", "a", "p", "div", "li", "td")
+_EMBEDDED = ("iframe", "embed", "video", "audio", "source", "object")
+"""Tags that show what is at an address."""
+_CODE = frozenset(("code", "kbd", "samp", "tt"))
 _VERBATIM = _CODE | {"pre"}
 _HEADINGS = frozenset(f"h{number}" for number in range(10))
 _LISTS = ("ul", "ol")
+_GROUPS = ("thead", "tbody", "tfoot")
+_ENDS = {
+    **dict.fromkeys(("td", "th"), ("td", "th")),
+    "tr": ("td", "th", "tr"),
+    **dict.fromkeys(_GROUPS, ("td", "th", "tr", *_GROUPS)),
+}
+"""The parts of a table that end where another begins."""
+_PAD, _RULE = "\x01", "\x02"
+"""Where a row is filled up, and the line below a head is drawn, once a table's width is known."""
+_SIGNS = str.maketrans("", "", _PAD + _RULE)
 _ONE_LINE = ("td", "th", "h1", "h2", "h3", "h4", "h5", "h6")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:language|lang)-([\w+#\-]{1,30})")
@@ -50,6 +81,10 @@ _ANY_SPACE = re.compile(r"[\t \r\n]+")
 _EDGES = re.compile(r"(\n*)((?:.*[^\n])?)(\n*)", re.DOTALL)
 _LINE = re.compile(r"^(.*)", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_WORD = re.compile(r"[^\W_]")
+_PIPE = re.compile(r"(?<!\\)\|")
+_FILL = re.compile(f"{_PAD}(\\d+){_PAD}")
+_MARK_SIGNS = frozenset(("**", "*", "~~", "=="))
 _TICKS = re.compile(r"`+")
 _PRE_BEGIN, _PRE_END = re.compile(r"\A[ \n]*\n"), re.compile(r"[ \n]*\Z")
 _COMMENT = re.compile("<!--")
@@ -64,16 +99,24 @@ _MAX_DEPTH = 300
 Attributes = dict[str, str]
 
 
-def markdown_of(html: str, rewrite_link: Callable[[str], str] = str) -> str:
+def markdown_of(
+    html: str, rewrite_link: Callable[[str], str] = str, dropped: Counter[str] | None = None
+) -> str:
     """Convert the visible content of HTML, a fragment or malformed, to Markdown.
 
-    `rewrite_link` maps the address of each link to a new one.
+    `rewrite_link` maps the address of each link to a new one; `dropped` counts hidden elements with
+    words, by their tag.
     """
-    html = escape_unclosed(html)
+    html = escape_unclosed(html).translate(_SIGNS)
+    found: Counter[str] = Counter()
     try:
-        return _Writer(rewrite_link).convert(html)
+        text = _Writer(rewrite_link, found).convert(html)
     except AssertionError:  # html.parser rejects an unknown marked section
-        return _Writer(rewrite_link).convert(html.replace("<![", "&lt;!["))
+        found.clear()
+        text = _Writer(rewrite_link, found).convert(html.replace("<![", "&lt;!["))
+    if dropped is not None:
+        dropped += found
+    return text
 
 
 def escape_unclosed(html: str) -> str:
@@ -95,7 +138,10 @@ def escape_unclosed(html: str) -> str:
 class _Element:
     """An open element; `parts` are (tag, Markdown) pairs, with an empty tag for its own text."""
 
-    __slots__ = ("attributes", "cells", "is_hidden", "items", "name", "parts", "shown", "span")
+    __slots__ = (
+        *("attributes", "below", "cells", "is_hidden", "items", "name", "parts", "shown", "span"),
+        *("words",),
+    )
 
     def __init__(self, name: str, attributes: Attributes, *, is_hidden: bool = False) -> None:
         self.name = name
@@ -103,14 +149,17 @@ class _Element:
         self.parts: list[tuple[str, str]] = []
         self.items = 0  # so far, of a list
         self.cells: list[str] = []  # tags of the cells of a row
-        self.span = 0
+        self.span = 0  # columns of a row, and of the widest row of a table
+        self.below: dict[int, int] = {}  # rows that a cell of a table reaches down, by column
+        self.words = False  # whether it is hidden and holds some
         self.is_hidden = is_hidden  # hidden, with its content
         self.shown = True  # False: its content belongs to its parent
 
 
 class _Writer(HTMLParser):
-    def __init__(self, rewrite_link: Callable[[str], str]) -> None:
+    def __init__(self, rewrite_link: Callable[[str], str], dropped: Counter[str]) -> None:
         super().__init__(convert_charrefs=True)
+        self._dropped = dropped
         self._rewrite_link = rewrite_link
         self._stack = [_Element("", {})]
         self._names: dict[str, int] = {}
@@ -122,12 +171,15 @@ class _Writer(HTMLParser):
         self._flush()
         while len(self._stack) > 1:
             self._pop()
-        return self._joined(self._stack[0]).strip("\n")
+        root = self._stack[0]
+        return _at_width(self._joined(root), root.span).strip("\n")  # rows without a table
 
     # Events --------------------------------------------------------------------------------
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._flush()
+        if tag in _ENDS:
+            self._end_before(tag)
         attributes = {name: value or "" for name, value in attrs}
         style = attributes.get("style")
         is_hidden_tag = tag in _HIDDEN_TAGS or (
@@ -135,6 +187,8 @@ class _Writer(HTMLParser):
         )
         if is_hidden_tag and tag in _VOID:
             return
+        if tag in _EMBEDDED and not is_hidden_tag:
+            self._embed(tag, attributes)
         if tag in _VOID:
             self._empty(tag, attributes)
         elif is_hidden_tag or len(self._stack) < _MAX_DEPTH:
@@ -148,6 +202,16 @@ class _Writer(HTMLParser):
         while self._stack[-1].name != tag:
             self._pop()
         self._pop()
+
+    def _end_before(self, tag: str) -> None:
+        """Close what the start of a part of a table ends, whose end tag may be left out."""
+        for number in range(len(self._stack) - 1, 0, -1):
+            name = self._stack[number].name
+            if name == "table":
+                return
+            if name in _ENDS[tag]:
+                while len(self._stack) > number:
+                    self._pop()
 
     def handle_data(self, data: str) -> None:
         self._text.append(data)
@@ -178,6 +242,17 @@ class _Writer(HTMLParser):
         self._stack.append(element)
         self._names[tag] = self._names.get(tag, 0) + 1
 
+    def _embed(self, tag: str, attributes: Attributes) -> None:
+        """Add a link to what a player or frame shows."""
+        address = _address(self._rewrite_link(attributes.get("src") or attributes.get("data", "")))
+        if address:
+            title = attributes.get("title", "").strip()
+            link = f"[{title}]({address})" if title else f"<{address}>"
+            link = f"[{address}]({address})" if not (title or _SAFE.match(address)) else link
+            self._stack[-1].parts.append(
+                (tag, f" {link} " if self._is_inline else f"\n\n{link}\n\n")
+            )
+
     def _empty(self, tag: str, attributes: Attributes) -> None:
         parts = self._stack[-1].parts
         if tag == "img":
@@ -186,7 +261,7 @@ class _Writer(HTMLParser):
             parts.append(("", "[x] " if "checked" in attributes else "[ ] "))
         elif tag == "br":
             parts.append((tag, " " if self._is_inline else "\\\n"))
-        elif tag != "input" or self._stack[-1].name != "form":
+        elif tag not in _EMBEDDED and (tag != "input" or self._stack[-1].name != "form"):
             parts.append((tag, "\n\n---\n\n" if tag == "hr" else ""))
 
     def _picture(self, attributes: Attributes) -> tuple[str, str]:
@@ -219,6 +294,12 @@ class _Writer(HTMLParser):
         name = element.name
         self._names[name] -= 1
         if element.is_hidden:
+            has_words = element.words or any(_WORD.search(text) for _, text in element.parts)
+            if has_words and name not in _SILENT_TAGS:
+                if any(each.is_hidden for each in self._stack):
+                    self._stack[-1].words = True
+                else:
+                    self._dropped[name] += 1
             return
         if not element.shown:
             self._stack[-1].parts += element.parts
@@ -268,8 +349,24 @@ class _Writer(HTMLParser):
     def _rendered(self, element: _Element, text: str) -> str:
         if _is_heading(element.name):
             return self._heading(element, text)
+        if element.name in _STYLED and element.attributes.get("style"):
+            text = self._styled(element, text)
         rule = self._rules.get(element.name)
         return rule(self, element, text) if rule else text
+
+    def _styled(self, element: _Element, text: str) -> str:
+        """Mark a text as its style does, if it is of one paragraph."""
+        words = text.strip()
+        is_code = any(self._names.get(name) for name in _VERBATIM)
+        if not words or is_code or "\n\n" in words or "|" in words:
+            return text
+        before, after = text.partition(words)[0], text.rpartition(words)[2]
+        style = element.attributes["style"]
+        for pattern, mark in _STYLES:
+            if pattern.search(style) and not (mark in _MARK_SIGNS and words.startswith(mark)):
+                is_sign = mark in _MARK_SIGNS
+                words = f"{mark}{words}{mark}" if is_sign else f"<{mark}>{words}</{mark}>"
+        return f"{before}{words}{after}"
 
     # Rules ---------------------------------------------------------------------------------
 
@@ -339,31 +436,70 @@ class _Writer(HTMLParser):
 
     def _cell(self, element: _Element, text: str) -> str:
         span = max(1, min(_MAX_SPAN, _parse_number(element.attributes.get("colspan", ""))))
-        for each in self._stack:
-            if each.name == "tr":
-                each.cells.append(element.name)
-                each.span += span
-        return f" {text.strip().replace(chr(10), ' ')}{' |' * span}"
+        row = next((each for each in reversed(self._stack) if each.name == "tr"), None)
+        words = text.strip().replace("\n", " ")
+        if row is None:
+            return f" {words}{' |' * span}"
+        row.cells.append(element.name)
+        if self._is_nested(row):  # a table in a cell is a list there
+            row.span += 1
+            return f"{', ' if row.span > 1 else ''}{words}"
+        before = self._reached_down(row)
+        rows = max(1, min(_MAX_SPAN, _parse_number(element.attributes.get("rowspan", ""))))
+        if rows > 1:
+            below = self._table.below
+            below.update(dict.fromkeys(range(row.span, row.span + span), rows))
+        row.span += span
+        return f"{before} {_PIPE.sub(_escaped_pipe, words)}{' |' * span}"
+
+    @property
+    def _table(self) -> _Element:
+        """The innermost open table, or what a row without one is in."""
+        return next((each for each in reversed(self._stack) if each.name == "table"), self._parent)
+
+    def _is_nested(self, row: _Element) -> bool:
+        """Return whether a row is in the cell of another."""
+        outer = self._stack[: self._stack.index(row)] if row in self._stack else self._stack
+        return any(each.name in ("td", "th") for each in outer)
+
+    def _reached_down(self, row: _Element) -> str:
+        """Return empty cells for the columns that cells of earlier rows fill."""
+        below, cells = self._table.below, ""
+        while below.get(row.span, 0) > 1:
+            below[row.span] -= 1
+            row.span += 1
+            cells += "  |"
+        return cells
 
     def _row(self, element: _Element, text: str) -> str:
-        parent = self._parent
-        row = f"|{text}\n"
+        parent, table = self._parent, self._table
+        if self._is_nested(element):
+            return f"{text.strip()}; "
+        text += self._reached_down(element)
+        table.span = max(table.span, element.span)
+        row = f"|{text}{_PAD}{element.span}{_PAD}\n"
         if any(kind for kind, _ in parent.parts):
             return row
-        rule = f"| {' | '.join(['---'] * element.span)} |\n"
-        table = next((each for each in reversed(self._stack) if each.name == "table"), parent)
+        rule = f"{_RULE}\n"
         has_head = any(kind == "thead" for kind, _ in table.parts)
         if all(cell == "th" for cell in element.cells) or parent.name != "tbody" or not has_head:
             return row + rule
         return row
 
+    def _whole_table(self, element: _Element, text: str) -> str:
+        """Give all rows the width of the widest, as one that is wider would lose its cells."""
+        if any(self._names.get(name) for name in ("td", "th")):
+            return f" {text.strip().rstrip(';')} "
+        return self._alone(element, _at_width(text, element.span))
+
     _rules: ClassVar[dict[str, Callable[[_Writer, _Element, str], str]]] = {
-        **dict.fromkeys((*_MARKS, *_CODE, "a"), _inline),
+        **dict.fromkeys((*_MARKS, *_PLACES, *_CODE, "a"), _inline),
         **dict.fromkeys(("p", "div", "article", "section", "dl"), _paragraph),
         **dict.fromkeys(_LISTS, _list),
         **dict.fromkeys(("dt", "dd"), _definition),
         **dict.fromkeys(("td", "th"), _cell),
-        **dict.fromkeys(("table", "caption", "figcaption"), _alone),
+        **dict.fromkeys(("caption", "figcaption"), _alone),
+        "table": _whole_table,
         "li": _item,
         "pre": _code,
         "tr": _row,
@@ -402,7 +538,11 @@ def _is_before_text(parts: list[tuple[str, str]], number: int) -> bool:
 def _marked(element: _Element, words: str) -> str:
     mark = _MARKS.get(element.name)
     if mark is not None:
-        return f"{mark}{words}{mark}"
+        plain = _PLAIN_STYLES.get(mark)
+        is_plain = plain is not None and plain.search(element.attributes.get("style", ""))
+        return words if is_plain else f"{mark}{words}{mark}"
+    if element.name in _PLACES:
+        return f"<{element.name}>{words}</{element.name}>"
     if element.name in _CODE:
         longest = max(map(len, _TICKS.findall(words)), default=0)
         ticks = "`" * (longest + 1)
@@ -418,6 +558,16 @@ def _address(text: str) -> str:
     if not address or (_SCHEME.match(bare) and not _SAFE.match(bare)):
         return ""
     return _UNSAFE_CHARACTER.sub(lambda found: f"%{ord(found[0]):02X}", address)
+
+
+def _at_width(text: str, span: int) -> str:
+    """Fill up the rows of a table to `span` columns, and draw the line below its head."""
+    text = _FILL.sub(lambda found: "  |" * (span - int(found[1])), text)
+    return text.replace(_RULE, f"| {' | '.join(['---'] * span)} |")
+
+
+def _escaped_pipe(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
 
 
 def _indented(text: str, width: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
@@ -43,17 +44,18 @@ def to_markdown(
     html: str,
     prepare: Callable[[Tree], None] | None = None,
     rewrite_link: Callable[[str], str] = str,
+    dropped: Counter[str] | None = None,
 ) -> str:
     """Convert HTML, a fragment or malformed, to Markdown.
 
     `prepare` gets the parsed tree first, to replace custom tags; `rewrite_link` maps the address of
-    each link to a new one, and needs no tree.
+    each link to a new one, and needs no tree; `dropped` counts what is hidden, by its tag.
     """
     if prepare:
         tree = _tree_of(escape_unclosed(html))
         prepare(tree)
         html = tree.decode()
-    text = words_of(markdown_of(html, rewrite_link).replace("\xa0", " "))
+    text = words_of(markdown_of(html, rewrite_link, dropped).replace("\xa0", " "))
     text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip()
 

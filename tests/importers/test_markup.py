@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
         ("<ol start=½><li></li><li>a</ol>", "2. a"),
         (f"<table><tr><td colspan={'9' * 5000}>a</table>", "| a |\n| --- |"),
         ("<table><tr><td colspan=2>a<br>b</td></tr><tr><td>c<td><img src=d alt=e></tr></table>",
-         "| a b | |\n| --- | --- |\n| c ![e](d) | |"),
+         "| a b | |\n| --- | --- |\n| c | ![e](d) |"),
         ("<h2>a <img src=b alt=c> <code>d`e</code></h2>", "## a c `` d`e ``"),
-        ("<input type=checkbox checked>a<hr>b <q>c</q> x<sup>2</sup>", '[x] a\n\n---\n\nb "c" x2'),
+        ("<input type=checkbox checked>a<hr>b <q>c</q> x<sup>2</sup>", '[x] a\n\n---\n\nb "c" x<sup>2</sup>'),
         ("<p>kept <![CDATtype:]]>", "kept <![CDATtype:]]>"),
         ("", ""),
     ],
@@ -54,12 +55,54 @@ def test_what_is_shown_becomes_markdown(html: str, text: str) -> None:
         "<a href='java\nscript:alert(1)'>seen</a>",
         "<a href=' javascript:alert(1)'>seen</a>",
         "<img src='data:image/png;base64,AAAA' alt='seen'>",
-        "<iframe src='https://e.org'>secret</iframe>seen",
+        "<button>Copy</button>seen",
         "seen\x1b\x00",
     ],
 )
 def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
     assert to_markdown(html) == "seen"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<div><object><table><tr><td>flour<td>2 kg</table></object></div>", "| flour | 2 kg |\n| --- | --- |"),
+        ("<table><tr><th>a<tr><td>1<td>2|3</table>", "| a |  |\n| --- | --- |\n| 1 | 2\\|3 |"),
+        ("<table><tr><td rowspan=2>x<td>y<tr><td>z</table>", "| x | y |\n| --- | --- |\n|  | z |"),
+        ("<table><tr><td>a<td><table><tr><td>in<td>ner<tr><td>q</table></table>", "| a | in, ner; q |\n| --- | --- |"),
+        ("<iframe src='https://e.org/x' title='A talk'></iframe>", "[A talk](https://e.org/x)"),
+        ("<audio controls><source src='song.mp3'></audio>", "[song.mp3](song.mp3)"),
+        ("<textarea>typed here</textarea>", "typed here"),
+    ],
+)  # fmt: skip
+def test_tables_of_every_shape_and_what_is_embedded_stay(html: str, text: str) -> None:
+    assert to_markdown(html) == text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<strike>40</strike> 50", "~~40~~ 50"),
+        ("a <mark>b</mark>", "a ==b=="),
+        ("10<sup>6</sup> H<sub>2</sub>O", "10<sup>6</sup> H<sub>2</sub>O"),
+        ("10<span style='vertical-align: super'>6</span>", "10<sup>6</sup>"),
+        ("<span style='text-decoration-line: line-through'>40</span>", "~~40~~"),
+        ("a<span style='font-weight: 700'> b </span>c", "a **b** c"),
+        ("<b style='font-weight: normal'>all <i>of</i> it</b>", "all *of* it"),
+        ("<p style='font-style: italic'>said</p>", "*said*"),
+    ],
+)
+def test_marks_by_tag_or_by_style_keep_their_meaning(html: str, text: str) -> None:
+    assert to_markdown(html) == text
+
+
+def test_hidden_words_are_counted() -> None:
+    dropped: Counter[str] = Counter()
+    html = (
+        "<script>x = 1</script><div style='display:none'>one <p>two</p></div><button>Copy</button>"
+    )
+    assert to_markdown(f"{html}seen", dropped=dropped) == "seen"
+    assert dropped == {"div": 1, "button": 1}
 
 
 def test_depth_costs_the_form_and_not_the_words() -> None:

@@ -217,7 +217,8 @@ class KnowledgeBase:
     def _remembering(self) -> Remembering:
         from kbtui.memory.recall.remembered import Remembering
 
-        return Remembering(self.workspace, self.history, self.tombstones)
+        most_tokens = self.settings.context.memory_tokens
+        return Remembering(self.workspace, self.history, self.tombstones, most_tokens)
 
     @cached_property
     def due(self) -> Due:

@@ -24,7 +24,7 @@ from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, ModelError
-from kbtui.memory.recall.remembered import with_said_days
+from kbtui.memory.recall.remembered import memory_for_prompt
 from kbtui.memory.records.archive import ARCHIVE
 from kbtui.memory.services import Services
 from kbtui.models.port import (
@@ -361,10 +361,9 @@ def _fixed_parts(services: Services, reader: _FileReader, frame: _PromptWindow) 
     bootstrap = _part("bootstrap", _bootstrap(services, reader.read, bootstrap_tokens))
     yield bootstrap
     yield skills
-    memory = _file(
-        lambda path: with_said_days(reader.view, reader.read(path), frame.now.date()),
-        _MEMORY,
-        _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2),
+    budget = _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
+    memory = memory_for_prompt(
+        services.sessions, reader.view, reader.read(_MEMORY), frame.now.date(), budget
     )
     yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
 

@@ -86,7 +86,8 @@ class Keeping:
         if done.commit is None:
             return Kept(path, done.line, "MEMORY.md says so already.", "known already")
         changes = (TurnChange(done.commit, (path,), "remembered"),)
-        return Kept(path, done.line, "Remembered, for every conversation.", "remembered", changes)
+        message = "Remembered, for every conversation."
+        return Kept(path, done.line, message, "remembered", changes, notice=done.warning)
 
     def _add_decision(self, reading: Reading, origin: Origin) -> Kept:
         day = self.now().date()

@@ -128,6 +128,15 @@ def phrase_at_start(text: str, name: str) -> bool:
     return any(_pattern(each.code, name).match(plain) for each in languages())
 
 
+def is_instruction(text: str) -> bool:
+    """Return whether a line tells whoever reads it what to do: *always answer me in Dutch*."""
+    return (
+        phrase_at_start(text.lstrip(), "instruction")
+        or holds_frame(text, "reply")
+        or (holds_frame(text, "talking") and holds_frame(text, "address"))
+    )
+
+
 def without_listed(text: str, name: str) -> str:
     """Return a text, in lower case, without the phrases of a list."""
     plain = _plain(text)

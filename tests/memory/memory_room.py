@@ -125,7 +125,7 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
     )
     tombstones = Tombstones(workspace, history)
     pending = Pending(workspace, rooms.for_memory, rooms.archive, tombstones)
-    remembering = Remembering(workspace, history, tombstones)
+    remembering = Remembering(workspace, history, tombstones, settings.context.memory_tokens)
     pipeline = Memory(rooms, Due(pending, settings, clock), remembering, clock)
     history.add_companion(pipeline.tombstones.companion)
     return Room(workspace, settings, history, library, index, sessions, pipeline, clock)

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from kbtui.errors import (
@@ -37,6 +38,7 @@ from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.recall.usage import uses_of
 from kbtui.memory.records.archive import ArchiveEntry
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.cursors import Cursors
@@ -80,6 +82,7 @@ class Dream:
         self._lock = lock
         self._model = model
         self._settings = services.settings
+        self._sessions = services.sessions
         self._clock = clock
         self._max_seconds = LONGEST_SECONDS
         self._failures = 0
@@ -170,13 +173,17 @@ class Dream:
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
             words = Wording(copy, self._day(batch), spoken, is_small(model))
             await self._process(run, model, page, copy, budget, deadline, words)
-        moved = await asyncio.to_thread(
-            trim_memory, copy, self._day(batch), self._settings.context.memory_tokens
-        )
+        moved = await asyncio.to_thread(self._trim_memory, copy, self._day(batch))
         if moved:
             run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
         run.report_progress("writing", "Dream writes what it has changed")
         return await _to_completion(self._finish, run, batch, copy, dry_run)
+
+    def _trim_memory(self, copy: WorkingCopy, day: date) -> int:
+        most_tokens = self._settings.context.memory_tokens
+        today = local(self._clock()).date()
+        uses = partial(uses_of, self._sessions, before=today)
+        return trim_memory(copy, day, most_tokens, uses, is_asking=True)
 
     async def _process(
         self,

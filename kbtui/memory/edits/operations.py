@@ -214,6 +214,13 @@ def add_statements(copy: WorkingCopy, fact: Fact, day: date, likeness: float = S
 
 
 @_operation
+def move_to_entry(copy: WorkingCopy, line: str, fact: Fact, day: date) -> Edits:
+    """Move a line of MEMORY.md into the entry of the subject that a fact gives it."""
+    removed = without_line.perform(copy, MEMORY, line)
+    return add_statements.perform(copy, fact, day) | removed
+
+
+@_operation
 def correct_values(copy: WorkingCopy, fact: Fact, day: date) -> Edits:
     """Replace values in its subject's entry that a fact says are no longer true."""
     return _grown(copy, copy.subject(fact), fact, day, correct=True)

@@ -113,7 +113,8 @@ class Operation:
 
     An `optional` operation is upkeep that nobody asked for: it is skipped instead of proposed, and
     never applied to files written only by people. `ask` is why a person must decide on it, if
-    nobody asked for it.
+    nobody asked for it; `reason` is told in place of the guards' reason, if they leave it to a
+    person.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Operation:
     arguments: tuple[tuple[Any, ...], Mapping[str, Any]] = ((), MappingProxyType({}))
     optional: bool = False
     ask: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class WorkingCopy:
         """Return why a person must decide on edits, or "" if they may be made."""
         if not self.author.by_tool:
             asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
-            return asks or operation.ask
+            return (asks and operation.reason) or asks or operation.ask
         if self.author.asked is None:
             return ""
         asks = guards.reason_to_ask_of_tool(self.files, edits, self.authors, self.author.asked)

@@ -12,6 +12,7 @@ from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import MEMORY, with_facts
+from kbtui.memory.edits.memory_limits import why_full
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.tombstones import Tombstones
@@ -32,11 +33,15 @@ class RememberedFact:
 
 @dataclass(eq=False)
 class Remembering:
-    """Adds a person's facts to MEMORY.md, even forgotten ones."""
+    """Adds a person's facts to MEMORY.md, even forgotten ones.
+
+    `most_tokens` is what a prompt has room for.
+    """
 
     workspace: Workspace
     history: History
     tombstones: Tombstones
+    most_tokens: int
     clock: Callable[[], datetime] = local_now
 
     def remember(self, text: str, origin: Origin = Origin()) -> RememberedFact:  # noqa: B008  # frozen
@@ -61,7 +66,8 @@ class Remembering:
         reason = "You asked to remember it."
         memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, origin, work)
         line = _line_of(memory, fact)
-        return RememberedFact(fact, line, commit.id if commit else None, _warning(fact))
+        warnings = filter(None, (_warning(fact), why_full(memory, self.most_tokens)))
+        return RememberedFact(fact, line, commit.id if commit else None, " ".join(warnings))
 
     def _read(self) -> str | None:
         try:

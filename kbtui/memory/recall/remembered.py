@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.change import Actor
+from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.format.lines import heading_of, split_lines
 from kbtui.memory.edits.grounding import ground_of
 from kbtui.memory.edits.memory_file import MEMORY as MEMORY
 from kbtui.memory.edits.memory_limits import (
     MOST_LINES as MOST_LINES,
     count_lines as count_lines,
+    fitted,
     is_near_full as is_near_full,
 )
 from kbtui.memory.recall.remember import Remembering as Remembering
+from kbtui.memory.recall.usage import uses_of
 from kbtui.memory.records.dates import ages, local
+from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, text_of
 
 if TYPE_CHECKING:
     from kbtui.history.history import History, LineOrigin
     from kbtui.knowledge.library.library import Library
+    from kbtui.sessions.store import SessionStore
     from kbtui.views.view import View
 
 
+_NOTE_TOKENS = 40  # of the words about what is left out
 _BULLET = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
 
 
@@ -112,6 +118,33 @@ def with_said_days(view: View, text: str, today: date) -> str:
         end = len(line.rstrip())
         lines[number - 1] = f"{line[:end]} · {said_label(day, today)}{line[end:]}"
     return "".join(lines)
+
+
+def memory_for_prompt(
+    sessions: SessionStore, view: View, text: str, today: date, most_tokens: int
+) -> str:
+    """Return the text of MEMORY.md for a prompt, or what `fitted` chooses if it is too long."""
+    shown = with_said_days(view, text, today)
+    if most_tokens <= 0 or not text:
+        return ""
+    if estimate_tokens(shown) <= most_tokens:
+        return shown
+    facts = [plain_fact(line) for line in split_lines(text)]
+    used = uses_of(sessions, facts, today)
+    try:
+        origins = view.history.blame(MEMORY, text)
+    except KbtuiError:
+        origins = ()
+
+    def told(number: int) -> datetime | None:
+        return origins[number].time if number < len(origins) else None
+
+    kept = fitted(
+        split_lines(shown), most_tokens - _NOTE_TOKENS, told, lambda number: used[facts[number]]
+    ).rstrip()
+    count = f"{count_lines(kept)} of {count_lines(text)} lines"
+    note = f"(cut: read {MEMORY} shows all of it; here are {count})"
+    return f"{kept}\n{note}" if kept else ""
 
 
 def said_label(day: date, today: date) -> str:

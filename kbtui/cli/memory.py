@@ -31,7 +31,7 @@ from kbtui.cli.output import (
 from kbtui.cli.text_input import MOST_OF_FACT, GivenText, TextCommand, text_argument
 from kbtui.clock import follow_zone
 from kbtui.errors import UsageError
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 @click.command()
 @click.argument("session", required=False)
 @click.option(
-    "--all", "by_model", is_flag=True, help="Include what was archived while there was no model."
+    "--all", "by_model", is_flag=True, help="Include what is archived and no model condensed."
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even if it costs money.")
 @click.option("--if-due", is_flag=True, hidden=True)
@@ -183,8 +183,7 @@ def _is_cost_agreed(memory: Memory, *, is_sure: bool) -> bool:
         return True
     if unread.cost.model == OFFLINE:
         raise UsageError("No model is configured.", "kbtui setup, or /model in the app, adds one.")
-    conversations = counted(len(unread.sessions), "conversation")
-    note(f"{conversations} for {unread.cost.model}: {unread.cost.describe(unread.tokens)}.")
+    note(f"{unread.cost.model}: {unread.describe()}, {unread.cost.describe(unread.tokens)}.")
     if is_sure or not unread.cost.is_paid:
         return True
     if sys.stdin is None or not sys.stdin.isatty():

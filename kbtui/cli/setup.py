@@ -10,7 +10,6 @@ import click
 from kbtui.cli.context import WorkspaceOption, pass_place
 from kbtui.cli.output import ProgressLine, say
 from kbtui.errors import UsageError
-from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.models.roles import FoundModel, ModelRegistry
@@ -47,7 +46,7 @@ def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
 
 
 def _offer_unread(place: WorkspaceOption) -> None:
-    """Report what was archived without a model, and what condensing it would cost."""
+    """Report what no model has condensed, and what condensing it would cost."""
     from kbtui.workspace.layout import MACHINE
     from kbtui.workspace.opening import find_workspace
 
@@ -56,10 +55,9 @@ def _offer_unread(place: WorkspaceOption) -> None:
     with place.opened() as kb:
         unread = kb.memory.unread()
     if unread is not None and unread.sessions:
-        count = counted(len(unread.sessions), "conversation")
         say(
-            f"{count} without a model: `kbtui consolidate --all` has {unread.cost.model} condense"
-            f" them ({unread.cost.describe(unread.tokens)})."
+            f"{unread.describe()}: `kbtui consolidate --all` has {unread.cost.model} read it"
+            f" ({unread.cost.describe(unread.tokens)})."
         )
 
 

@@ -247,15 +247,17 @@ def test_audit_has_its_shape_and_fails_where_a_message_is_lost(kbtui: Command) -
     assert done.json["unaccounted"] >= 1
 
 
-def test_dream_dry_writes_nothing_and_dream_does(kbtui: Command) -> None:
+def test_dream_without_a_model_tidies_up_and_reads_nothing(kbtui: Command) -> None:
     kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
     kbtui.ok("consolidate")
     before = kbtui.ok("log", "--json").json
     assert kbtui.ok("dream", "--dry-run", "--json").json["kind"] == "dry-run"
     assert kbtui.ok("log", "--json").json == before
-    assert kbtui.ok("dream", "--json").json["entries"] == 1
-    assert kbtui.file("memory/cursors.json").exists()
-    assert "nothing new" in kbtui.ok("dream").out
+    done = kbtui.ok("dream", "--json").json
+    assert (done["kind"], done["entries"], done["remaining"]) == ("nothing", 0, 1)
+    assert not kbtui.file("memory/cursors.json").exists()
+    assert kbtui.ok("log", "--json").json == before
+    assert "1 archive entry waits for one." in kbtui.ok("dream").out
     assert kbtui("dream", "--every", "soon").status == 2
 
 

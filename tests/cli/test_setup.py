@@ -69,7 +69,7 @@ def test_what_was_kept_without_a_model_is_offered_with_what_it_takes(
     kbtui.ok("consolidate")
     ollama.enqueue(MEMORY, LOOKS)
     done = kbtui.ok("setup", "--yes")
-    assert "1 conversation without a model: `kbtui consolidate --all` has" in done.out
+    assert "1 conversation that no model has condensed: `kbtui consolidate --all` has" in done.out
     assert "about " in done.out.splitlines()[-1]
 
 

@@ -11,7 +11,7 @@ import pytest
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.records.tombstones import FactSource
-from kbtui.models.port import ToolCall
+from kbtui.models.port import ToolCall, estimate_tokens
 from kbtui.sessions.window import KEEP
 from tests.memory.memory_room import (
     SEED,
@@ -713,6 +713,46 @@ async def test_a_model_condenses_what_was_archived_without_one_only_when_asked(
     assert (await _run(room, session.id, by_model=True)).kind == "nothing"
     assert room.pipeline.audit().unaccounted == 0
     room.close()
+
+
+async def test_what_no_model_could_condense_is_unread_until_one_can(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk()
+    server.replies = [Reply("no")]
+    assert (await _run(asked, session.id)).kind == "raw"
+    assert asked.pipeline.unfinished() == []
+    unread = asked.pipeline.unread()
+    assert unread is not None
+    assert unread.sessions == (session.id,)
+    assert unread.tokens > 0
+    assert unread.describe() == "1 conversation that no model has condensed"
+    again = await _run(asked, session.id, by_model=True)
+    assert again.pages == 0
+    assert again.notice.startswith("Some messages stay archived as they are: ")
+    assert len(asked.pipeline.archive.entries()) == 1, "it isn't archived twice"
+    server.replies = [Reply(tool_calls=[call_slice("They spoke of blue.")])]
+    assert (await _run(asked, session.id, by_model=True)).kind == "archived"
+    (entry,) = asked.pipeline.archive.entries()
+    assert (entry.content, entry.raw) == ("They spoke of blue.", False)
+    assert asked.pipeline.unread() is None
+    assert asked.pipeline.audit().unaccounted == 0
+
+
+async def test_what_waits_for_dream_is_part_of_what_a_first_model_would_cost(room: Room) -> None:
+    with room.history.change(Actor.IMPORT, "an archive of before") as change:
+        room.pipeline.archive.stage(
+            change, "They spoke of a kiln.", session=None, messages=None, timestamp="2026-03-01"
+        )
+    session = room.talk()
+    await _run(room, session.id)
+    unread = room.pipeline.unread()
+    assert unread is not None
+    assert unread.describe() == (
+        "1 conversation that no model has condensed and 1 archive entry for Dream"
+    )
+    tokens = room.pipeline.pending.tokens(session.id, by_model=True)
+    assert unread.tokens == tokens + estimate_tokens("They spoke of a kiln.")
 
 
 async def test_without_a_model_nothing_is_condensed_a_second_time(room: Room) -> None:

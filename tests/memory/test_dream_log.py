@@ -12,31 +12,43 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import DreamJob
 from kbtui.memory.dream.report import DreamReport
 from kbtui.memory.records.cursors import CURSORS
-from tests.memory.dream_room import archive, dream_room, machine, person, run, seen
+from tests.memory.dream_room import (
+    NOTHING,
+    archive,
+    do,
+    does,
+    dream_room,
+    machine,
+    person,
+    run,
+    seen,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.memory.memory_room import Room
+    from tests.scripted_server import ScriptedServer
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    room = dream_room(tmp_path / "notes")
+def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
+    room = dream_room(tmp_path / "notes", server)
     yield room
     room.close()
 
 
-def _twice(room: Room, name: str) -> None:
+def _twice(room: Room, server: ScriptedServer, name: str) -> None:
     """Have a machine write the same twice, so that Dream has something to do."""
+    server.enqueue(does(do("merge_entries", path=f"facts/{name}-twin", to=f"facts/{name}")))
     text = f"---\ntype: fact\n---\n# {name}\n\n- Has 5 of {name}\n"
     machine(room, **{f"facts__{name}": text, f"facts__{name}-twin": text})
     archive(room, f"They spoke of {name}.")
 
 
-async def _dreamt(room: Room, name: str) -> str:
-    _twice(room, name)
+async def _dreamt(room: Room, server: ScriptedServer, name: str) -> str:
+    _twice(room, server, name)
     report = await run(room)
     assert report.commit is not None
     return report.commit
@@ -49,13 +61,16 @@ def _twin(name: str) -> str:
 # The log -----------------------------------------------------------------------------------------
 
 
-async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(room: Room) -> None:
+async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(
+    room: Room, server: ScriptedServer
+) -> None:
     with pytest.raises(NotFoundError, match="nothing yet"):
         room.pipeline.dream_log.show()
-    first = await _dreamt(room, "rack")
+    first = await _dreamt(room, server, "rack")
     archive(room, "They said hello.")
+    server.enqueue(NOTHING)
     await run(room)
-    second = await _dreamt(room, "rent")
+    second = await _dreamt(room, server, "rent")
     log = room.pipeline.dream_log
     assert [commit.id for commit in log.log()] == [second, first]
     assert [commit.id for commit in log.log(1)] == [second]
@@ -66,24 +81,27 @@ async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(room: Ro
     assert "- Has 5 of rack" in lines
 
 
-async def test_the_log_says_what_was_done_and_why_nothing_was(room: Room) -> None:
+async def test_the_log_says_what_was_done_and_why_nothing_was(
+    room: Room, server: ScriptedServer
+) -> None:
     log = room.pipeline.dream_log
     with pytest.raises(NotFoundError, match="Nothing is new in the archive") as error:
         log.show(command="/dream")
     assert error.value.hint == "`/dream` lets it."
     archive(room, "They said hello.")
     assert log.idle() == "1 archive entry waits to be read."
+    server.enqueue(NOTHING)
     await run(room)
     assert log.idle() == (
         "Dream read archive entry 1: nothing had to change."
         " Nothing is new in the archive: it has read all of it."
     )
-    await _dreamt(room, "rack")
+    await _dreamt(room, server, "rack")
     assert log.show().commit.body == (
         "Dream read archive entry 2: merged facts/rack-twin into facts/rack."
     )
     async with room.pipeline.lock.hold():
-        _twice(room, "rent")
+        _twice(room, server, "rent")
         await run(room)
     assert log.idle().startswith("Dream is put off: ")
 
@@ -97,10 +115,12 @@ async def test_only_dreams_own_changes_are_in_it(room: Room) -> None:
         room.pipeline.dream_log.restore("HEAD")
 
 
-async def test_restoring_brings_back_the_state_before_and_dream_reads_again(room: Room) -> None:
+async def test_restoring_brings_back_the_state_before_and_dream_reads_again(
+    room: Room, server: ScriptedServer
+) -> None:
     machine(room, people__bob=person("Bob"))
-    first = await _dreamt(room, "rack")
-    await _dreamt(room, "rent")
+    first = await _dreamt(room, server, "rack")
+    await _dreamt(room, server, "rent")
     room.write("USER.md", "# User\n\n- Name: Ada\n")
     log = room.pipeline.dream_log
     changed = {path for diff in log.preview(first) for path in (diff.path, diff.old_path)}
@@ -114,28 +134,31 @@ async def test_restoring_brings_back_the_state_before_and_dream_reads_again(room
     assert room.exists("knowledge/people/bob.md")
     assert len(room.pipeline.archive.entries()) == 2, "what happened stays on record"
     assert seen(room) == 0
+    server.enqueue(NOTHING)
     assert (await run(room)).entries == 2
 
 
-async def test_undoing_one_change_keeps_the_later_ones_and_is_not_done_again(room: Room) -> None:
-    first = await _dreamt(room, "rack")
-    await _dreamt(room, "rent")
+async def test_undoing_one_change_keeps_the_later_ones_and_is_not_done_again(
+    room: Room, server: ScriptedServer
+) -> None:
+    first = await _dreamt(room, server, "rack")
+    await _dreamt(room, server, "rent")
     room.history.undo(first)
     assert room.exists(_twin("rack"))
     assert not room.exists(_twin("rent"))
     assert seen(room) == 2, "it goes on where it was"
-    await _dreamt(room, "rain")
+    await _dreamt(room, server, "rain")
     assert room.exists(_twin("rack"))
     assert not room.exists(_twin("rain"))
 
 
 async def test_the_archive_is_kept_short_by_what_dream_has_read(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    room: Room, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kbtui.memory.records.archive.Archive.compact.__defaults__", (5,))
     for number in range(12):
         archive(room, f"Talk number {number}.", f"2025-03-{number + 1:02d} 10:00")
-    _twice(room, "rack")
+    _twice(room, server, "rack")
     await run(room)
     assert room.exists("memory/history-2025.jsonl")
     assert room.read("memory/history.jsonl").count("\n") == 5
@@ -146,10 +169,12 @@ async def test_the_archive_is_kept_short_by_what_dream_has_read(
 # The schedule ------------------------------------------------------------------------------------
 
 
-async def test_it_is_due_when_something_is_new_and_the_interval_is_over(room: Room) -> None:
+async def test_it_is_due_when_something_is_new_and_the_interval_is_over(
+    room: Room, server: ScriptedServer
+) -> None:
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
     assert job.next_due(room.clock()) is None, "nothing is new"
-    _twice(room, "rack")
+    _twice(room, server, "rack")
     assert job.next_due(room.clock()) == room.clock(), "it has never run: it is overdue"
     report = await job.run()
     assert report.changed
@@ -159,25 +184,29 @@ async def test_it_is_due_when_something_is_new_and_the_interval_is_over(room: Ro
     assert job.next_due(room.clock()) == room.clock() + timedelta(hours=2)
 
 
-async def test_after_a_restart_the_last_commit_says_when_it_ran(room: Room) -> None:
-    await _dreamt(room, "rack")
+async def test_after_a_restart_the_last_commit_says_when_it_ran(
+    room: Room, server: ScriptedServer
+) -> None:
+    await _dreamt(room, server, "rack")
     archive(room, "They played chess.")
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
     last = next(iter(room.history.log(actor=Actor.DREAM)))
     assert job.next_due(last.time) == last.time + timedelta(hours=2)
 
 
-async def test_without_an_interval_it_runs_only_when_asked(room: Room) -> None:
-    _twice(room, "rack")
+async def test_without_an_interval_it_runs_only_when_asked(
+    room: Room, server: ScriptedServer
+) -> None:
+    _twice(room, server, "rack")
     job = DreamJob(room.pipeline.dream, room.history, 0, room.clock)
     assert job.next_due(room.clock()) is None
     assert (await job.run()).changed
 
 
 async def test_what_failed_is_due_again_after_the_interval(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    room: Room, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _twice(room, "rack")
+    _twice(room, server, "rack")
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
 
     async def fail(**_options: object) -> DreamReport:
@@ -190,7 +219,8 @@ async def test_what_failed_is_due_again_after_the_interval(
     assert job.next_due(room.clock()) == room.clock() + timedelta(hours=2)
 
 
-async def test_a_run_that_only_read_is_no_news(room: Room) -> None:
+async def test_a_run_that_only_read_is_no_news(room: Room, server: ScriptedServer) -> None:
     archive(room, "They said hello.")
+    server.enqueue(NOTHING)
     report = await DreamJob(room.pipeline.dream, room.history, 2, room.clock).run()
     assert (report.text, report.changed, report.error) == ("", True, None)

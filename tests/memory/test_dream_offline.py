@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kbtui.history.change import Actor
 from tests.memory.dream_room import (
     MEMORY,
+    NOTHING,
     archive,
     dream_room,
     machine,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.memory.memory_room import Room
+    from tests.scripted_server import ScriptedServer
 
 SERVER = "---\ntype: fact\n---\n# Server\n\n- Has 5 GB\n"
 
@@ -44,11 +47,56 @@ async def test_nothing_is_learned_and_that_is_said(room: Room) -> None:
         room, "[RAW] 1 message\n[2026-03-06 10:00] USER: We use Kafka; Alice owns it.", raw=True
     )
     report = await run(room)
-    assert (report.kind, report.model, report.entries) == ("read", "offline", 2)
-    assert "Without a model it learns nothing" in report.text
+    assert (report.kind, report.model, report.entries) == ("nothing", "offline", 0)
+    assert report.text == (
+        "Nothing was out of order. Without a model Dream learns nothing."
+        " 2 archive entries wait for one."
+    )
+    assert report.commit is None
     assert not room.exists(MEMORY)
     assert room.library.infos() == []
-    assert seen(room) == 2
+    assert seen(room) == 0
+    assert len(room.pipeline.dream.waiting()) == 2
+
+
+async def test_what_waits_is_read_by_the_first_model(
+    tmp_path: Path, room: Room, server: ScriptedServer
+) -> None:
+    machine(room, facts__server=SERVER, facts__server_2=SERVER)
+    archive(room, "They spoke of the server.")
+    report = await run(room)
+    assert (report.kind, report.entries, report.remaining) == ("changed", 0, 1)
+    assert report.commit is not None
+    body = room.history.commit(report.commit).body
+    assert body == "Dream tidied up: merged facts/server_2 into facts/server."
+    room.close()
+    room = dream_room(tmp_path / "notes", server)
+    server.enqueue(NOTHING)
+    assert (await run(room)).entries == 1
+    assert "They spoke of the server." in json.dumps(server.prompts[0].body)
+    assert seen(room) == 1
+    room.close()
+
+
+async def test_it_tidies_up_although_nothing_is_new(room: Room) -> None:
+    assert (await run(room)).text == "There is nothing new to dream about."
+    machine(room, topics__docker="# Docker\n\nSee [[facts/server_2]].\n", facts__server=SERVER)
+    report = await run(room)
+    assert report.text == "There is nothing new to dream about."
+    machine(room, facts__server_2=SERVER)
+    assert (await run(room)).kind == "changed"
+    assert not room.exists("knowledge/facts/server_2.md")
+
+
+async def test_two_notes_of_a_person_that_say_the_same_are_named(room: Room) -> None:
+    room.write("knowledge/facts/server.md", SERVER)
+    room.write("knowledge/facts/server_2.md", SERVER)
+    archive(room, "They spoke of the server.")
+    report = await run(room)
+    assert report.left == ("facts/server_2 says what facts/server says",)
+    assert "Left to you: facts/server_2 says what facts/server says." in report.text
+    assert room.exists("knowledge/facts/server_2.md")
+    assert proposals(room) == []
 
 
 async def test_what_is_out_of_order_is_put_in_order(room: Room) -> None:
@@ -72,7 +120,7 @@ async def test_what_is_out_of_order_is_put_in_order(room: Room) -> None:
     assert "[[topics/docker]] and [[never made]]" in room.read("knowledge/people/bob.md")
     assert proposals(room) == []
     archive(room, "They spoke of color again.")
-    assert (await run(room)).kind == "read", "order is kept"
+    assert (await run(room)).kind == "nothing", "order is kept"
 
 
 async def test_entries_that_speak_of_a_person_or_a_project_are_linked(room: Room) -> None:
@@ -137,7 +185,7 @@ async def test_imported_notes_stay(room: Room) -> None:
         for name in ("server", "server_2"):
             change.write(f"knowledge/facts/{name}.md", SERVER)
     archive(room, "They spoke of the server.")
-    assert (await run(room)).kind == "read"
+    assert (await run(room)).kind == "nothing"
 
 
 async def test_a_template_is_never_taken_for_a_note_that_is_one_too_many(room: Room) -> None:
@@ -161,7 +209,7 @@ async def test_what_was_undone_is_not_done_again(room: Room) -> None:
     assert room.read(MEMORY).lower().count("likes tea") == 1
     room.history.undo(report.commit)
     archive(room, "They spoke of the server again.")
-    assert (await run(room)).kind == "read"
+    assert (await run(room)).kind == "nothing"
     assert room.exists("knowledge/facts/server_2.md")
     assert room.read(MEMORY).lower().count("likes tea") == 2
 

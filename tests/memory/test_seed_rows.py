@@ -257,7 +257,7 @@ def test_dream_curates_in_small_edits(kb: KnowledgeBase) -> None:
     report = asyncio.run(kb.memory.dream.run())
     assert report.kind == "changed"
     assert "- Owns [[topics/billing]]\n" in kb.library.find("Alice").text
-    assert not kb.memory.dream.has_news()
+    assert kb.memory.dream.has_news(), "without a model nothing was read"
     settings = kb.settings.dream
     assert (settings.interval_hours, settings.max_batch_size) == (2, 20)
 

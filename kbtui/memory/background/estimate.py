@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kbtui.models.litellm_model import price_of
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import OFFLINE
-from kbtui.text import counted, span
+from kbtui.text import counted, enumerated, span
 
 _PAGE_TOKENS = 4000
 _SHARE_OF_ANSWER = 0.1
@@ -33,11 +33,22 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Conversations that no model has condensed, with their remaining tokens."""
+    """Conversations that no model has condensed, with their remaining tokens.
+
+    `entries` is the number of further archive entries that wait for Dream.
+    """
 
     sessions: tuple[str, ...]
     tokens: int
     cost: Estimate
+    entries: int = 0
+
+    def describe(self) -> str:
+        """Return what it is, in words: ``2 conversations that no model has condensed``."""
+        what = [f"{counted(len(self.sessions), 'conversation')} that no model has condensed"]
+        if self.entries:
+            what.append(f"{counted(self.entries, 'archive entry', 'archive entries')} for Dream")
+        return enumerated(what)
 
 
 def estimate(models: ModelRegistry, role: str, tokens: int, conversations: int) -> Estimate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
@@ -289,6 +290,9 @@ class SessionWork:
             trigger=trigger,
             on_page=on_page,
         )
+        if by_model and outcome.pages:
+            with suppress(KbtuiError):  # the next run renews them
+                await self._notes.renew(session)
         on_event(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 

@@ -42,6 +42,7 @@ from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Audit as Audit, Ledger
 from kbtui.memory.services import Services
+from kbtui.models.port import estimate_tokens
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0
@@ -169,24 +170,28 @@ class Memory:
     def unfinished(self, *, by_model: bool = False) -> list[str]:
         """Return the sessions with unarchived messages, oldest first; imported ones if continued.
 
-        With `by_model`, include those of which something was archived without a model.
+        With `by_model`, include those of which a model has not condensed all that is archived.
         """
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         waiting = (info.id for info in infos if not info.untouched)
         return [each for each in waiting if self.ledger.pending(each, by_model=by_model)]
 
     def unread(self) -> Unread | None:
-        """Return what no model has condensed and its cost, or None if nothing was archived so.
+        """Return the conversations that no model has condensed, and their cost; None without any.
+
+        The other archive entries that Dream would read are in the cost, too.
 
         Raises:
             ModelAccessError: The model of the role ``consolidate`` needs a key that nobody gave.
         """
-        if not any(entry.verbatim for entry in self.archive.entries()):
+        if not any(entry.is_unread for entry in self.archive.entries()):
             return None
         sessions = self.unfinished(by_model=True)
+        entries = [each for each in self.dream.waiting() if each.session not in sessions]
         tokens = sum(self.pending.tokens(each, by_model=True) for each in sessions)
+        tokens += sum(estimate_tokens(each.content) for each in entries)
         cost = estimate(self._services.models, "consolidate", tokens, len(sessions))
-        return Unread(tuple(sessions), tokens, cost)
+        return Unread(tuple(sessions), tokens, cost, len(entries))
 
     async def consolidate(self, session: str, *, by_model: bool = False) -> CondensingOutcome:
         """Condense everything pending of a session; never raises, errors are in the outcome.

@@ -98,7 +98,7 @@ class Consolidator:
     ) -> CondensingOutcome:
         """Condense what no longer fits into a session's prompts, or `everything`.
 
-        With `by_model` and a model, what was archived without one is condensed again. `on_page` is
+        With `by_model` and a model, what no model has condensed is condensed again. `on_page` is
         called before each page. A pending tool call is waited for unless the session is over
         according to `trigger`. Errors of the model or of other processes are in the outcome, not
         raised.
@@ -217,12 +217,16 @@ def _retry_pages(
 
 @dataclass(slots=True)
 class _CondensingRun:
-    """The progress of a run; `halving` while it works on the halves of a failed page."""
+    """The progress of a run; `halving` while it works on the halves of a failed page.
+
+    `why_raw` is why a page was kept in full, `still_raw` why one stays as it was archived.
+    """
 
     session: str
     pages: list[tuple[Page, SavedPage]] = field(default_factory=list)
     title: str = ""
     why_raw: str = ""
+    still_raw: str = ""
     raw_in_a_row: int = 0
     halving: bool = False
     error: KbtuiError | None = None
@@ -230,13 +234,14 @@ class _CondensingRun:
     def add(
         self, page: Page, saved: SavedPage | None, *, why_raw: str = "", title: str = ""
     ) -> None:
-        """Record the result of a page; None if another process had archived it."""
+        """Record the result of a page; None if it was archived already."""
         self.title = title or self.title
-        if saved is None:
-            return
-        self.pages.append((page, saved))
-        self.why_raw = self.why_raw or why_raw
         self.raw_in_a_row = self.raw_in_a_row + 1 if why_raw else 0
+        if saved is not None:
+            self.pages.append((page, saved))
+            self.why_raw = self.why_raw or why_raw
+        elif why_raw:
+            self.still_raw = self.still_raw or why_raw
 
     def outcome(self) -> CondensingOutcome:
         """Return the outcome of the run."""
@@ -272,6 +277,8 @@ class _CondensingRun:
         if self.why_raw:
             first, last = self._range()
             parts.append(f"Messages {first} to {last} are archived as they are: {self.why_raw}")
+        if self.still_raw:
+            parts.append(f"Some messages stay archived as they are: {self.still_raw}")
         parts += [notice for _, saved in self.pages for notice in saved.notices]
         waiting = sum(len(saved.proposals) for _, saved in self.pages)
         if waiting:

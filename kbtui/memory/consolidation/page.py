@@ -154,7 +154,7 @@ class Pending:
     ) -> list[list[Unit]]:
         """Return unarchived messages as gapless runs of units; `closed` as in `split_units`.
 
-        With `by_model`, include those that were archived without a model.
+        With `by_model`, include those that no model has condensed.
         """
         covered = self.archive.covered(conversation.id, by_model=by_model)
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]

@@ -169,9 +169,10 @@ class MemoryWriter:
     def save_raw(self, page: Page, model: str, why: str) -> SavedPage | None:
         """Archive a page in full because no model could condense it; see `save`.
 
-        The notes of the day are the user's, and say nothing of it.
+        The notes of the day are the user's, and say nothing of it. What is archived already, in
+        whatever way, stays as it is.
         """
-        if self._is_archived(page, by_model=True):
+        if self._is_archived(page, by_model=False):
             return None
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
 

@@ -1,10 +1,13 @@
 """Dream: reads what is new in the archive, and curates the lasting files.
 
 The model compares what is new with what is known, and returns a list of the smallest honest edits
-in one answer; edits that couldn't be made are reported back to it once. Without a model nothing is
-learned: only links, repeated lines and machine-written duplicates are repaired. A run is one change
-through the door, with the cursor in the same commit. Until then nothing is written, so a run that
-fails, is cancelled or killed has no effect, and its archive entries are read again.
+in one answer; edits that couldn't be made are reported back to it once. A run is one change through
+the door, with the cursor in the same commit. Until then nothing is written, so a run that fails, is
+cancelled or killed has no effect, and its archive entries are read again.
+
+Without a model nothing is learned, and nothing counts as read: links, repeated lines and what
+machines wrote twice are repaired, and what people wrote twice is named. The same is done if nothing
+is new.
 """
 
 from __future__ import annotations
@@ -92,11 +95,15 @@ class Dream:
         """Return whether there are unread archive entries."""
         return bool(self._reader.waiting())
 
+    def waiting(self) -> list[ArchiveEntry]:
+        """Return the unread archive entries, oldest first."""
+        return self._reader.waiting()
+
     def standing(self) -> str:
         """Return why Dream isn't running: it was postponed, nothing is new, or entries wait."""
         if self._postponed:
             return self._postponed
-        count = self._reader.waiting()
+        count = len(self._reader.waiting())
         if not count:
             return "Nothing is new in the archive: it has read all of it."
         waits = counted(count, "archive entry waits", "archive entries wait")
@@ -156,34 +163,44 @@ class Dream:
     async def _run(
         self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool, limit: int = 0
     ) -> DreamReport:
-        if not await asyncio.to_thread(self._reader.waiting):
-            return DreamReport("nothing")
-        if model is None:
+        is_news = await asyncio.to_thread(self.has_news)
+        if is_news and model is None:
             model = await asyncio.to_thread(self._model)
         run.model = model
+        if model is None or model.name == OFFLINE or not is_news:
+            return await self._tidy(run, dry_run=dry_run)
         budget = TokenBudget(model, self._settings.context.index_tokens)
         batch = await asyncio.to_thread(self._reader.batch, limit or self._limit, budget, model)
         run.entries = len(batch.entries)
-        by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._condensed_messages, batch)
-        copy = self._working_copy(batch, said, by_rules=by_rules)
+        copy = self._working_copy(batch, said)
         spoken = user_sentences(each for one in said for each in one)
         deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
             words = Wording(copy, self._day(batch), spoken, is_small(model))
             await self._process(run, model, page, copy, budget, deadline, words)
-        moved = await asyncio.to_thread(self._trim_memory, copy, self._day(batch))
-        if moved:
-            run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
+        await asyncio.to_thread(self._trim_memory, run, copy, self._day(batch))
         run.report_progress("writing", "Dream writes what it has changed")
         return await _to_completion(self._finish, run, batch, copy, dry_run)
 
-    def _trim_memory(self, copy: WorkingCopy, day: date) -> int:
+    async def _tidy(self, run: _DreamRun, *, dry_run: bool) -> DreamReport:
+        """Fix evident problems without a model, around what was archived last."""
+        run.report_progress("reading", "Dream looks for what is out of order")
+        batch = await asyncio.to_thread(self._reader.newest, self._limit)
+        copy = self._editor.open(Author(Actor.DREAM, cites_files=True, view=self._view))
+        words = Wording(copy, self._day(batch), user_sentences(()), is_small=False)
+        await asyncio.to_thread(self._repair, run, batch.pages[0], words)
+        await asyncio.to_thread(self._trim_memory, run, copy, self._day(batch))
+        unread = replace(batch, entries=())
+        return await _to_completion(self._finish, run, unread, copy, dry_run)
+
+    def _trim_memory(self, run: _DreamRun, copy: WorkingCopy, day: date) -> None:
         most_tokens = self._settings.context.memory_tokens
         today = local(self._clock()).date()
         uses = partial(uses_of, self._sessions, before=today)
-        return trim_memory(copy, day, most_tokens, uses, is_asking=True)
+        if moved := trim_memory(copy, day, most_tokens, uses, is_asking=True):
+            run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
 
     async def _process(
         self,
@@ -196,14 +213,8 @@ class Dream:
         words: Wording,
     ) -> None:
         run.report_progress("reading", f"Dream reads {run.entries} new archive entries{run.page}")
-        if model.name == OFFLINE:
-            run.steps += 1
-            await asyncio.to_thread(self._repair, run, page, words)
-        else:
-            material = await asyncio.to_thread(
-                self._reader.material, page, copy.files, budget, model
-            )
-            await self._edit(run, model, material, words, deadline)
+        material = await asyncio.to_thread(self._reader.material, page, copy.files, budget, model)
+        await self._edit(run, model, material, words, deadline)
 
     async def _edit(
         self, run: _DreamRun, model: ChatModel, material: str, words: Wording, deadline: float
@@ -240,10 +251,11 @@ class Dream:
             )
 
     def _repair(self, run: _DreamRun, page: ArchivePage, words: Wording) -> None:
-        """Fix evident problems without a model."""
+        """Fix evident problems without a model, and name what is left to a person."""
         found, texts = self._reader.find_problems(page, words.copy)
-        edits = (each.edit(texts.get(each.path, "")) for each in found)
-        run.done += make_edits([each for each in edits if each is not None], words)[0]
+        edits = {each: each.edit(texts.get(each.path, "")) for each in found}
+        run.done += make_edits([each for each in edits.values() if each is not None], words)[0]
+        run.left += [each.named for each, edit in edits.items() if edit is None and each.named]
 
     def _finish(
         self,
@@ -263,7 +275,7 @@ class Dream:
         return [self._messages(entry) for entry in batch.entries]
 
     def _working_copy(
-        self, batch: ArchiveBatch, said: Sequence[list[SessionMessage]], *, by_rules: bool
+        self, batch: ArchiveBatch, said: Sequence[list[SessionMessage]]
     ) -> WorkingCopy:
         """Open a working copy; what a model writes into it must have been said."""
         ground = Ground.of([(self._day(batch), "")])
@@ -272,7 +284,7 @@ class Dream:
         author = Author(
             Actor.DREAM,
             [each for messages in said for each in said_by_user(messages)],
-            ground=None if by_rules else ground,
+            ground=ground,
             cites_files=True,
             view=self._view,
         )
@@ -335,6 +347,7 @@ class _DreamRun:
     page: str = ""
     ended: str = ""
     done: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
     @property
     def model_name(self) -> str:
@@ -346,5 +359,10 @@ class _DreamRun:
     def report(self, report: DreamReport) -> DreamReport:
         cost = getattr(self.model, "cost_usd", 0.0)
         return replace(
-            report, model=self.model_name, steps=self.steps, cost_usd=cost, ended=self.ended
+            report,
+            model=self.model_name,
+            steps=self.steps,
+            cost_usd=cost,
+            ended=self.ended,
+            left=tuple(self.left),
         )

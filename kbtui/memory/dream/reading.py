@@ -96,11 +96,7 @@ class DreamReader:
         self._view = services.for_memory
         self._cursors = cursors
 
-    def waiting(self) -> int:
-        """Return the number of unread archive entries."""
-        return len(self._waiting())
-
-    def _waiting(self) -> list[ArchiveEntry]:
+    def waiting(self) -> list[ArchiveEntry]:
         """Return the unread archive entries, without those of imported conversations.
 
         Those that only account for what Dream itself left out are skipped as well.
@@ -120,7 +116,7 @@ class DreamReader:
 
         An entry longer than a page is a batch of its own, in parts.
         """
-        waiting = self._waiting()
+        waiting = self.waiting()
         chosen: list[ArchiveEntry] = []
         blocks: list[str] = []
         size = 0
@@ -140,6 +136,13 @@ class DreamReader:
             ]
         pages = pages if chosen else []
         return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
+
+    def newest(self, limit: int) -> ArchiveBatch:
+        """Return the unread archive entries that were written last, as one page."""
+        waiting = self.waiting()
+        chosen = tuple(waiting[-limit:])
+        page = ArchivePage(chosen, tuple(_block(each, each.content) for each in chosen))
+        return ArchiveBatch(chosen, (page,), len(waiting))
 
     def material(
         self, page: ArchivePage, files: Overlay, budget: TokenBudget, model: ChatModel
@@ -167,7 +170,8 @@ class DreamReader:
     ) -> tuple[list[Problem], dict[str, str]]:
         """Return the problems in the files around a page, and the texts of these files.
 
-        Two entries that say the same are left to a person if a person wrote both.
+        Two entries that say the same are left to a person if a person wrote both; such a problem
+        has no `instead`.
         """
         files = copy.files
         paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
@@ -266,6 +270,12 @@ class Problem:
         right = f" => {self.instead}" if self.instead else ""
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
+    @property
+    def named(self) -> str:
+        """What to tell a person of it, if it is left to them; else ""."""
+        is_left = self.kind == "same twice" and not self.instead
+        return f"{short_name(self.path)} says what {self.what} says" if is_left else ""
+
     def edit(self, text: str) -> dict[str, Any] | None:
         """Return the edit that fixes it in its file's text, or None if that isn't evident."""
         path, instead = self.path, self.instead
@@ -304,8 +314,8 @@ def problems(
 ) -> list[Problem]:
     """Return the first problems of each kind in the files `shown`, among the entries `seen`.
 
-    An entry that `is_kept` is never reported as a duplicate, nor is a template, which resembles its
-    notes.
+    Of two entries that say the same and that both `is_kept`, none is right. A template is never one
+    of them, as it resembles its notes.
     """
     infos = [info for info in seen if info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
@@ -330,10 +340,12 @@ def _same_twice(
         kept, *others = sorted(
             group, key=lambda info: (info.path not in kept_paths, len(info.slug), info.slug)
         )
-        for other in (each for each in others if each.path not in kept_paths):
+        for other in others:
             paths = (other.path, kept.path)
             if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
-                yield Problem("same twice", other.path, short_name(other.path), kept.name)
+                is_left = other.path in kept_paths
+                what, instead = (kept.name, "") if is_left else (short_name(other.path), kept.name)
+                yield Problem("same twice", other.path, what, instead)
 
 
 def _same_named(infos: Iterable[EntryInfo]) -> Iterator[list[EntryInfo]]:

@@ -40,10 +40,10 @@ class Writer:
     ) -> DreamReport:
         """Commit all edits together with the cursor; the reason lists what was `done`.
 
-        If a file was changed meanwhile, the operations are redone on its new text. Raises as
-        `committed`.
+        Without entries nothing was read, and no cursor moves. If a file was changed meanwhile, the
+        operations are redone on its new text. Raises as `committed`.
         """
-        origin = Origin(model=model, cursor=batch.cursor)
+        origin = Origin(model=model, cursor=batch.cursor if batch.entries else None)
 
         def work(change: Change) -> tuple[Suggestion, ...]:
             self._services.library.refresh()
@@ -54,8 +54,9 @@ class Writer:
             now.stage(change)
             if now.ungrounded:
                 self._record_ungrounded(change, batch, now.ungrounded)
-            seen = self._cursors.stage(change, batch.entries)
-            self._services.archive.compact(change, seen)
+            if batch.entries:
+                seen = self._cursors.stage(change, batch.entries)
+                self._services.archive.compact(change, seen)
             return suggestions
 
         suggestions, commit = committed(
@@ -67,7 +68,8 @@ class Writer:
             work,
         )
         diffs = changed_by(self._services.history, commit.id) if commit else ()
-        kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
+        unchanged: Kind = "read" if batch.entries else "nothing"
+        kind: Kind = "changed" if diffs else "proposed" if suggestions else unchanged
         return DreamReport(
             kind,
             len(batch.entries),
@@ -116,7 +118,7 @@ def _suggestion(wish: FileProposal, proposal: str = "") -> Suggestion:
 
 def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:
     cursors = sorted(entry.cursor for entry in batch.entries)
-    entries = f"entry {cursors[0]}"
+    entries = f"entry {cursors[0]}" if cursors else ""
     if len(cursors) > 1:
         entries = f"entries {cursors[0]} to {cursors[-1]}"
     details = list(dict.fromkeys(done))
@@ -126,7 +128,8 @@ def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:
         details.append(f"left out {counted(len(copy.ungrounded), 'line')} that nobody had said")
     if copy.proposed:
         details.append("what it would change in your own lines waits in the inbox")
-    return f"Dream read archive {entries}: {'; '.join(details) or 'nothing had to change'}."
+    what = f"read archive {entries}" if entries else "tidied up"
+    return f"Dream {what}: {'; '.join(details) or 'nothing had to change'}."
 
 
 # Earlier runs -------------------------------------------------------------------------------------

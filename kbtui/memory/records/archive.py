@@ -136,8 +136,8 @@ class Archive:
             session: The session that the entry covers.
             messages: The range of its messages that the entry accounts for.
             timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
-            raw: Whether no model could condense it.
-            verbatim: Whether no model was asked; one may be later, see `covered`.
+            raw: Whether no model could condense it; another one may later, see `covered`.
+            verbatim: Whether no model was asked; one may be later, too.
             dropped: The messages of the range that were left out, each with its reason.
             not_grounded: Lines that a model wanted to write although nobody had said them.
         """
@@ -169,19 +169,19 @@ class Archive:
         return entry.cursor
 
     def covered(self, session: str, *, by_model: bool = False) -> list[Range]:
-        """Return the ranges of a session's messages that are archived, or were given to a model."""
-        verbatim = self._verbatim(session) if by_model else frozenset()
+        """Return the ranges of a session's messages that are archived, or a model has condensed."""
+        unread = self._unread(session) if by_model else frozenset()
         return merged(
             holding.messages
             for holding in self.holdings(session)
-            if (holding.cursor, holding.messages) not in verbatim
+            if (holding.cursor, holding.messages) not in unread
         )
 
-    def _verbatim(self, session: str) -> frozenset[tuple[int, Range | None]]:
+    def _unread(self, session: str) -> frozenset[tuple[int, Range | None]]:
         return frozenset(
             (entry.cursor, entry.messages)
             for entry in self._current().entries
-            if entry.verbatim and entry.session == session
+            if entry.is_unread and entry.session == session
         )
 
     def holdings(self, session: str) -> list[Holding]:

@@ -51,6 +51,11 @@ class ArchiveEntry:
     not_grounded: tuple[str, ...] = ()
 
     @property
+    def is_unread(self) -> bool:
+        """Whether no model has condensed its messages."""
+        return self.session is not None and (self.verbatim or self.raw)
+
+    @property
     def day(self) -> date | None:
         """The day of the content, or None if the timestamp has none."""
         try:
@@ -153,7 +158,7 @@ def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
 def read_snapshot(data: list[tuple[str, bytes]]) -> Snapshot:
     """Read the archive files; an entry that appears twice counts once, two under one id both count.
 
-    A verbatim entry is skipped if a model has condensed all of its messages since.
+    An unread entry is skipped if a model has condensed all of its messages since.
     """
     entries: dict[tuple[str, int], ArchiveEntry] = {}
     bad: list[BadLine] = []
@@ -178,15 +183,15 @@ def read_snapshot(data: list[tuple[str, bytes]]) -> Snapshot:
 
 
 def _without_superseded(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:
-    """Yield the entries except verbatim ones whose messages are covered by a condensed entry."""
+    """Yield the entries except unread ones whose messages are covered by a condensed entry."""
     condensed: dict[str | None, list[Range]] = {}
     for each in entries:
-        if each.messages is not None and not each.verbatim:
+        if each.messages is not None and not each.is_unread:
             condensed.setdefault(each.session, []).append(each.messages)
     known = {session: merged(ranges) for session, ranges in condensed.items()}
     for each in entries:
         first, last = each.messages or (1, 0)
-        others = known.get(each.session, []) if each.verbatim else []
+        others = known.get(each.session, []) if each.is_unread else []
         if not any(start <= first <= last <= end for start, end in others):
             yield each
 

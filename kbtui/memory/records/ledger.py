@@ -160,7 +160,7 @@ class Ledger:
         """Return the first range of messages that aren't archived, or None if all are.
 
         It includes messages that will be dropped: dropping is up to the Consolidator. With
-        `by_model`, messages archived without a model count as pending too.
+        `by_model`, archived messages that no model has condensed count as pending too.
         """
         covered = self.archive.covered(session_id, by_model=by_model)
         first = last = None

@@ -661,7 +661,10 @@ async def test_a_first_model_is_offered_what_was_kept_without_one_by_one_questio
             for answer in ("n", "y"):
                 await shell.say("/model openai/small", wait=False)
                 await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
-                assert "1 conversation without a model: about " in shell.app.screen.text.plain
+                assert (
+                    "1 conversation that no model has condensed: about "
+                    in shell.app.screen.text.plain
+                )
                 assert server.prompts == []
                 await shell.press(answer)
             await shell.until(lambda: not memory.archive.entries()[0].verbatim)

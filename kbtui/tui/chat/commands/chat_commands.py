@@ -156,14 +156,14 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
 
 
 async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
-    """Offer to have the model condense what was kept without one, naming the cost."""
+    """Offer to have the model condense what none has condensed, naming the cost."""
     unread = await asyncio.to_thread(kb.memory.unread)
     if unread is None or unread.cost.model == OFFLINE or not unread.sessions:
         return
     text = counted(len(unread.sessions), "conversation")
     dialog = UnaskedDialog(
         f"Have {unread.cost.model} read what it hasn't?",
-        f"{text} without a model: {unread.cost.describe(unread.tokens)}. What they say goes into"
+        f"{unread.describe()}: {unread.cost.describe(unread.tokens)}. What they say goes into"
         " memory and notes; each line that you wrote stays as it is.",
         {"y": "yes", "n": "not now"},
     )

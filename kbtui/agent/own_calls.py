@@ -13,20 +13,24 @@ from typing import Any
 from kbtui.models.port import ToolCall
 from kbtui.offline.language import holds, of_all
 
+_COMPARED = 80  # characters of a call that can't be read
 _QUOTES = dict.fromkeys(map(ord, "\"'`\\"))
 
 
-def are_own(calls: Sequence[ToolCall], asked: str, given: Iterable[str]) -> bool:
+def are_own(calls: Sequence[ToolCall], asked: str, given: Iterable[str], written: str = "") -> bool:
     """Return whether calls are the model's own, and nothing that it quotes or shows.
 
     Args:
         calls: What was read in its text.
         asked: The message that is answered; one about calls gets examples of them.
         given: All texts that the model was given.
+        written: The text that they were read from; without calls it is one that can't be read.
     """
     if holds(asked, of_all("calls")):
         return False
     texts = [_squeezed(text) for text in given]
+    if not calls:
+        return not any(_squeezed(written)[:_COMPARED] in text for text in texts)
     return not any(
         call.name in text and all(any(form in text for form in forms) for forms in _texts_of(call))
         for call in calls

@@ -69,6 +69,7 @@ _MAX_MARKS = 3
 _ECHO_LENGTH = 200
 NOTHING_WRITTEN = "*Nothing was written.*"
 _NOTES = ("knowledge/", "memory/")
+_UNREADABLE = "The model wrote a call of a tool that can't be read; nothing came of it."
 
 
 @dataclass(slots=True)
@@ -167,6 +168,8 @@ class Turn:
                     f"{self.model.name} sent an empty answer.", "Try again, or say it differently."
                 )
             else:
+                if reply.written:
+                    self._emit(NoticeGiven(_UNREADABLE))
                 reply = self._with_data_block(reply)
                 claims = not rounds.failed_writes and self._claims_write(reply)
                 is_false = claims and not await in_thread(self._is_already_noted)
@@ -254,13 +257,15 @@ class Turn:
         """Return a reply with calls that the model only quotes or shows as text."""
         written = tuple(call for call in reply.tool_calls if call.is_written)
         given = [each.content for each in self._messages if each.role != "assistant"]
-        if not written or are_own(written, self.said.content, given):
+        # Without a call, it is one that can't be read.
+        if not reply.written or are_own(written, self.said.content, given, reply.written):
             return reply
         self._partial.append(reply.written)
         self._emit(TextDelta(reply.written))
         rest = tuple(call for call in reply.tool_calls if not call.is_written)
         finish = reply.finish if rest else "stop"
-        return replace(reply, text=reply.text + reply.written, tool_calls=rest, finish=finish)
+        text = reply.text + reply.written
+        return replace(reply, text=text, tool_calls=rest, finish=finish, written="")
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         return self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()

@@ -134,7 +134,8 @@ class Reply:
     """A complete answer, and the last event of every properly terminated stream.
 
     `is_data` is set if the text is JSON that calls no tool; such text wasn't streamed. `written` is
-    the text after it that calls were read from; it wasn't streamed either.
+    the text after it that calls were read from, or that is a broken call; it wasn't streamed
+    either.
     """
 
     text: str

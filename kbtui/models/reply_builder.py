@@ -30,7 +30,8 @@ class ReplyBuilder:
             complete. If None, text is never buffered.
         is_data: The whole text is JSON that calls no tool, or a call that can't be read; it wasn't
             yielded.
-        written: The text that calls were read from; it is no part of `text` and wasn't yielded.
+        written: The text that calls were read from, or a call of a tool behind other text that
+            can't be read; it is no part of `text` and wasn't yielded.
     """
 
     written_tools: frozenset[str] | None = None
@@ -72,7 +73,8 @@ class ReplyBuilder:
         for name, arguments in found.calls:
             call_id = f"call_{len(self._calls) + 1}"
             self._calls.append(_Call(call_id, name, _arguments_text(arguments), is_written=True))
-        if found.calls:
+        is_broken = found.is_data and any(each in held for each in self.written_tools or ())
+        if found.calls or (is_broken and self.text.strip()):
             self.written = held
             return
         self.is_data = found.is_data and not self._calls and not self.text.strip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.agent.events import TextRevoked
+from kbtui.agent.events import NoticeGiven, TextRevoked
 from kbtui.agent.own_calls import are_own
 from kbtui.history.change import Actor
 from kbtui.models.port import ToolCall
@@ -116,6 +116,23 @@ async def test_a_call_after_a_sentence_is_made_and_kept_as_a_call(
     assert told.used == [("write_entry", True)]
     kept = [each.content for each in session.messages if each.role == "assistant"]
     assert [each.strip() for each in kept] == ["I note that.", "Noted."]
+
+
+async def test_a_broken_call_after_a_sentence_is_neither_shown_nor_kept_and_it_is_said(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    broken = f"<tool_call>\n{json.dumps(AS_JSON)[:-9]}"
+    with ScriptedServer([Reply(f"I note that.\n{broken}")]) as server:
+        told = await ask(kb, session, "Alice leads the frontend. Note that.", model_at(server))
+        assert not told.used
+        assert "tool_call" not in told.text + told.finished.text
+        notices = [each.text for each in told.events if isinstance(each, NoticeGiven)]
+        assert notices == [
+            "The model wrote a call of a tool that can't be read; nothing came of it."
+        ]
+        assert "tool_call" not in session.messages[-1].content
+        again = await ask(kb, session, f"What is wrong with this: {broken}", model_at(server))
+    assert broken.strip() in again.finished.text, "it is quoted"
 
 
 async def test_a_call_that_a_note_holds_is_quoted_and_not_made(

@@ -197,6 +197,25 @@ def test_an_unknown_or_broken_call_is_data_and_not_shown() -> None:
         assert builder.is_data
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool_call>\n{"name": "write_entry", "argum',
+        '{"name": "write_entry", "arguments": {"title": }}',
+    ],
+)
+def test_a_broken_call_after_prose_is_not_shown(call: str) -> None:
+    builder = ReplyBuilder(TOOLS)
+    shown = [*builder.add_text(f"I'll note it.\n\n{call}"), *builder.finish_text()]
+    assert "".join(each.text for each in shown if isinstance(each, ReplyText)).strip() == (
+        "I'll note it."
+    )
+    assert builder.text.strip() == "I'll note it."
+    assert builder.written == call
+    assert not builder.calls()
+    assert not builder.is_data
+
+
 def test_scanning_takes_time_in_proportion_to_the_text() -> None:
     def steps(text: str) -> int:
         builder = ReplyBuilder(TOOLS)

@@ -31,6 +31,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "history": {"fsck": "clean"},
     "memory": {"unaccounted": 0, "recounts_that_differ": 0},
     "soak": {"problems": []},
+    "week": {"nowhere": []},
 }
 """What has to come out at any size."""
 

@@ -92,6 +92,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 
+_NUMBER_SIGN = re.compile(r"\b(?:no|nos|nr|num|núm)\Z", re.IGNORECASE)
+
 
 def lines_of(
     text: str, first: int = 1, *, headings: bool = False, struck_too: bool = False
@@ -219,7 +221,9 @@ def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]
 
 
 def _is_numbered(before: str, rest: str) -> bool:
-    """Return whether a dot marks an ordinal, as in ``am 3. Tag`` or ``3. March``."""
+    """Return whether a dot marks a number: ``am 3. Tag``, ``3. March``, ``at no. 17``."""
+    if _NUMBER_SIGN.search(before):
+        return rest[:1].isdigit()
     words = before.split()
     if not words or not words[-1].isdigit():
         return False

@@ -134,6 +134,8 @@ def test_a_line_of_nothing_but_dates_costs_by_its_length() -> None:
         ("I met Ada. rename bob to rob.", 2),
         ("it costs approx. ten euros incl. tax. ok", 2),
         ("siehe z. b. die liste.", 1),
+        ("the key is with Carla from no. 17, not on thursdays", 1),
+        ("he said no. two came", 2),
         ("wir kommen am 3. tag der messe.", 1),
     ],
 )

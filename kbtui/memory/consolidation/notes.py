@@ -33,6 +33,7 @@ DayNote = tuple[date, str]
 MAX_SLUG = 40
 _EXCERPT_WIDTH = 200
 _MAX_NOTES = 50  # of one slice and day
+_MAX_NOTE = 4_000  # characters
 _SPOKEN = frozenset({"user", "assistant"})
 _NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
 
@@ -49,11 +50,11 @@ def stage_day_notes(
         known = {normalise(each) for each in statements(before)}
         fresh: dict[str, str] = {}
         for note in said:
-            line = shorten(note, 500)
+            line = shorten(note, _MAX_NOTE)
             key = normalise(line)
             if key and key not in known and not buried(line):
                 fresh.setdefault(key, line)
-        _stage(change, day, page, list(fresh.values())[:50])
+        _stage(change, day, page, list(fresh.values())[:_MAX_NOTES])
 
 
 def _by_day(lines: Iterable[tuple[date, str]]) -> list[tuple[date, list[str]]]:

@@ -30,13 +30,15 @@ from kbtui.offline.frames import (
 from kbtui.offline.language import of_all, significant_terms, tokens, unmatched
 from kbtui.text import clean_line, shorten
 
-MAX_LENGTH = 600  # characters of a sentence that is kept
+MAX_LENGTH = 3_500  # characters of a sentence that is kept; more is cut off
+_MAX_LASTING = 600  # of one that stands elsewhere than where its day is
 _MIN_SHARE = 0.4  # of a line's stems
 _MIN_STEMS = 2  # content words that another sentence adds to a line
 _MAX_ANSWER = 4  # words of an answer that needs its question
 _MAX_DEPENDENT = 6  # words of a sentence without a pronoun that may need its question
 _MAX_WORDS = 6  # of what a pronoun stands for
 _CLAUSE = re.compile(r"[,;]\s+(?:(?:and|und|y|et|e)\s+)?")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _QUOTATION_MARK = re.compile('["\u201c\u201e\u00ab]')
 _IGNORED = ("plain", "speaker", "own")
 
@@ -60,7 +62,7 @@ class Kept:
         said: When it was said.
         number: The id of its message.
         is_passing: Whether it stands only where its day is: what it says isn't so, or isn't what
-            the line made of it.
+            the line made of it, or it is too long.
         is_unreal: Whether what it says isn't so, or is only what somebody says or guesses.
         is_said: Whether it was said so. False: it is the line itself.
     """
@@ -124,9 +126,9 @@ class UserSentences:
         if claim.asks:
             return []
         found = self._based_on(claim, number)
-        if len(found) == 1 and self._is_plainly_same(found[0], claim, subject):
+        if len(found) == 1 and (same := self._plainly_same(found[0], claim, subject)):
             row = found[0]
-            text = _with_days(clean_line(line), row.of.said)
+            text = _with_days(clean_line(same), row.of.said)
             return [Kept(text, row.of.said, row.of.number, is_said=False)]
         kept: dict[str, Kept] = {}
         for row in self._standing_alone(found, claim):
@@ -134,7 +136,8 @@ class UserSentences:
             names = names_in(row.sentence.text, claim.text)
             about = frozenset(significant_terms(subject))
             missing = missing_frames(row.sentence, claim, names, about, of_user=of_user)
-            passing = bool(missing or row.sentence.frames & UNREAL)
+            is_long = len(row.sentence.text) > _MAX_LASTING
+            passing = bool(is_long or missing or row.sentence.frames & UNREAL)
             unreal = bool(row.sentence.frames & (UNREAL - {DROPPED}) or missing & UNSURE)
             kept.setdefault(told.text, replace(told, is_passing=passing, is_unreal=unreal))
         return list(kept.values())
@@ -182,23 +185,27 @@ class UserSentences:
         texts = (self._rows[at].sentence.text for at in own)
         return own if any(other_language(each, claim.text) for each in texts) else []
 
-    def _is_plainly_same(self, row: _Row, claim: Sentence, subject: str) -> bool:
-        """Return whether a line has all words of a sentence, in order, and no others."""
+    def _plainly_same(self, row: _Row, claim: Sentence, subject: str) -> str:
+        """Return what is kept for a line that is plainly the same as a sentence; else "".
+
+        It has all words of the sentence or of a clause of it, in order, and no others, or those of
+        the question before it as well. The words are the user's unless the line's are fewer.
+        """
         said = row.sentence
         if said.is_borrowed or said.frames != claim.frames or said.denies != claim.denies:
-            return False
+            return ""
         theirs = _telling_words(claim.text)
         begun = [*_as_begun(theirs, subject)]
-        if not (said.frames or said.denies) and begun in map(_telling_words, _clauses(said.text)):
-            return True
-        own = _telling_words(said.text)
-        asked = [word for each in row.of.questions for word in _telling_words(each)]
-        if own in (begun, theirs):
-            return True
-        own = [each for each in own if each not in _pronouns(said.text)]
+        clauses = _clauses(said.text) if not (said.frames or said.denies) else []
+        for each in (said.text, *clauses):
+            if _telling_words(each) in (begun, theirs):
+                is_shorter = len(tokens(claim.text)) < len(tokens(each))
+                return claim.text if is_shorter else each
+        own = [each for each in _telling_words(said.text) if each not in _pronouns(said.text)]
         lead = theirs[: len(theirs) - len(own)]
-        rest = iter(asked)
-        return bool(own and lead) and theirs[len(lead) :] == own and all(w in rest for w in lead)
+        rest = iter([word for each in row.of.questions for word in _telling_words(each)])
+        is_led = own and lead and theirs[len(lead) :] == own and all(each in rest for each in lead)
+        return claim.text if is_led else ""
 
     def _standing_alone(self, found: Sequence[_Row], claim: Sentence) -> list[_Row]:
         """Return the sentences without those that only name what a pronoun of another means."""
@@ -267,17 +274,22 @@ def _question(row: _Row, claim: Sentence) -> str:
     A sentence that stands alone needs none, and what was asked before may be something else.
     """
     text = row.sentence.text
-    if len(tokens(text)) > _MAX_DEPENDENT and next(pronouns_in(text), None) is None:
+    if _length(text) > _MAX_DEPENDENT and next(pronouns_in(text), None) is None:
         return ""
     lacking = claim.stems - row.sentence.stems
     asked = {each: {*significant_terms(each)} for each in row.of.questions}
     naming = (each for each, stems in asked.items() if stems & lacking)
     # A few words that begin a message are an answer, whatever a line makes of them.
-    is_answer = len(tokens(row.sentence.text)) <= _MAX_ANSWER and row.of.text.lstrip().startswith(
+    is_answer = _length(row.sentence.text) <= _MAX_ANSWER and row.of.text.lstrip().startswith(
         row.sentence.text
     )
     telling = (each for each, stems in asked.items() if stems and is_answer)
     return clean_line(next(naming, next(telling, "")))
+
+
+def _length(text: str) -> int:
+    """Return the number of a text's words; where no blanks are between them, of its letters."""
+    return len(tokens(text)) + len(_UNSPACED.findall(text))
 
 
 def _is_substantial(text: str) -> bool:

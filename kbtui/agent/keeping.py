@@ -90,6 +90,8 @@ class Keeping:
         return Kept(path, done.line, message, "remembered", changes, notice=done.warning)
 
     def _add_decision(self, reading: Reading, origin: Origin) -> Kept:
+        from kbtui.memory.edits.editor import named_entries
+
         day = self.now().date()
         text = with_dates(reading.text, day)
         entry = self.library.create(
@@ -99,6 +101,7 @@ class Keeping:
             actor=Actor.YOU,
             origin=origin,
             sections={"Decision": text},
+            related=named_entries(self.library.infos(), text),
         )
         sentence = f"Kept as a decision: [[{short_name(entry.path)}|{reading.title}]]."
         return Kept(

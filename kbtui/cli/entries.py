@@ -286,7 +286,7 @@ def new(
         if folder := content.get("folder"):
             content["folder"] = folder_of(kb.workspace, folder)
         twins = kb.library.same_name(type_, title)
-        if twins and not again:
+        if twins and not again and not _is_second_wanted(kb, twins[0], as_json=as_json):
             raise UsageError(
                 f"There is {kb.workspace.file(twins[0].path)} already.",
                 f"See `kbtui show {shlex.quote(twins[0].name)}`; --again makes a second one.",
@@ -295,6 +295,15 @@ def new(
         if then_edit:
             entry = _edited(kb.library, entry)
     _say_entry(entry, kb.workspace, as_json=as_json)
+
+
+def _is_second_wanted(kb: KnowledgeBase, twin: EntryInfo, *, as_json: bool) -> bool:
+    """Ask a person whether to make a second entry of a name; a machine isn't asked."""
+    if as_json or sys.stdin is None or not sys.stdin.isatty():
+        return False
+    return click.confirm(
+        f"There is {kb.workspace.file(twin.path)} already. Make a second one?", err=True
+    )
 
 
 @click.command()

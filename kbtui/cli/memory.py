@@ -31,7 +31,7 @@ from kbtui.cli.output import (
 from kbtui.cli.text_input import MOST_OF_FACT, GivenText, TextCommand, text_argument
 from kbtui.clock import follow_zone
 from kbtui.errors import UsageError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

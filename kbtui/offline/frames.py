@@ -98,6 +98,35 @@ def relations_of(text: str) -> frozenset[str]:
     return frozenset(word for each in spoken_in(text) for word in _relations(each.code, plain))
 
 
+def kin_of(text: str, name: str) -> tuple[int, str] | None:
+    """Return as what relative of the speaker's a text names somebody: *my sister Jana*.
+
+    That is the position of the relation in the lists of kin, the same in every language, and the
+    word for it.
+    """
+    wanted = tokens(name)[:1]
+    for language in spoken_in(text) if wanted else ():
+        own = frozenset(language.frames[_OWN])
+        kin = _kin(language.code)
+        found = tokens(text)
+        words = [each.word for each in found]
+        for at in [at for at, word in enumerate(words) if word == wanted[0].word]:
+            before = range(max(at - _MAX_BETWEEN, 0), at)
+            for place in (*before, *range(at + 1, at + 2 + _MAX_BETWEEN)):
+                if place >= len(words) or words[place] not in kin:
+                    continue
+                if own.intersection(words[max(place - _MAX_BETWEEN, 0) : place]):
+                    return kin[words[place]], text[found[place].start : found[place].end]
+    return None
+
+
+@cache
+def _kin(code: str) -> dict[str, int]:
+    """Return the words for relatives, folded, each with its relation."""
+    groups = enumerate(_lists(code)["kin"])
+    return {token.word: number for number, group in groups for token in tokens(group)}
+
+
 def pronouns_in(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of the pronouns of a sentence that stand for others."""
     plain = _plain(text)

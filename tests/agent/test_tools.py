@@ -117,7 +117,7 @@ def test_a_second_entry_about_the_same_is_refused_with_the_way_to_the_first(
     told = tools.error("write_entry", kind="person", title=title)
     assert "knowledge/people/alice-liddell.md" in told
     assert "edit_entry" in told
-    tools.ok("write_entry", kind="topic", title=title)
+    assert tools.error("write_entry", kind="topic", title=title) == told, "of any kind"
 
 
 def test_a_decision_of_another_month_is_still_the_same_decision(

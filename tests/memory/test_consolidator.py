@@ -688,6 +688,20 @@ async def test_a_page_that_takes_too_long_is_condensed_in_halves(
     assert (outcome.kind, outcome.messages, outcome.pages) == ("archived", (1, 2), 2)
 
 
+async def test_a_very_long_sentence_stands_whole_on_its_day_and_not_in_every_prompt(
+    asked: Room, server: ScriptedServer
+) -> None:
+    words = " and ".join(f"box {number} of the cellar" for number in range(60))
+    said = f"If nothing comes between I will clear {words} before the move to Ghent."
+    session = asked.talk([(0, "user", said)])
+    fact = {"text": "The user moves to Ghent", "type": "user", "subject": "", "message": 1}
+    _says(server, call_slice(facts=[{**fact, "importance": 3}]))
+    await _run(asked, session.id)
+    day = START.astimezone().date()
+    assert said.rstrip(".") in asked.read(f"memory/{day}.md")
+    assert not asked.exists("memory/MEMORY.md")
+
+
 # What was archived without a model ---------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ import pytest
 import kbtui
 from kbtui.cache import COMPILED, cache_folder
 from kbtui.offline import language as language_module
+from kbtui.offline.frames import kin_of
 from kbtui.offline.language import Language, known_stems, languages, of_all, stems_of
 from kbtui.offline.message import Kind, read_message
 from kbtui.offline.names import lines_by_name
@@ -26,6 +27,18 @@ def test_english_comes_first_and_every_language_has_every_list() -> None:
     for each in found:
         lists = ("question", "greeting", "thanks", "talk", "remember", "decision", "task", "small")
         assert all(each.lists[name] for name in lists), each.code
+
+
+def test_the_words_for_relatives_have_the_same_order_everywhere() -> None:
+    texts = (
+        "My brother Jo.",
+        "Mein Bruder Jo.",
+        "Mi hermano Jo.",
+        "Mon frère Jo.",
+        "Mio fratello Jo.",
+    )
+    assert {len(each.frames["kin"]) for each in languages()} == {16}
+    assert {(kin_of(text, "Jo") or (None,))[0] for text in texts} == {3}
 
 
 @pytest.mark.parametrize("language", languages(), ids=lambda each: each.code)

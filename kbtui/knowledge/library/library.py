@@ -208,20 +208,19 @@ class Library(Reader):
         return self._workspace.in_place
 
     def same_name(self, type: str, title: str) -> list[EntryInfo]:
-        """Return the existing entries of a type (in place: of any type) with this name.
+        """Return the existing entries with this name, those of the type first.
 
-        Call this before `create`, which would pick another free name.
+        Call this before `create`, which would pick another free name: a link by name can lead to
+        one of them only.
         """
         kind = TYPE_OF_FOLDER.get(type, type)
         wanted, slug = fold(clean_line(title)), slugify(title)
         found = []
         for info in self._entries.infos():
-            folder = info.category.partition("/")[0]
-            if not self.in_place and folder != ENTRY_TYPES.get(kind):
-                continue
             names = {fold(name) for name in (info.title, *info.aliases)}
             if wanted in names or slugify(_undated(info.slug)) == _undated(slug):
                 found.append(info)
+        found.sort(key=lambda info: info.category.partition("/")[0] != ENTRY_TYPES.get(kind))
         return found
 
     def notes_naming(self, path: str, headings: Collection[str]) -> list[str]:

@@ -102,6 +102,12 @@ class Page:
         times = {each.id: each.time for each in self.messages if each.role == "user"}
         return local(times[fact.message]) if fact.message in times else None
 
+    def text_of(self, fact: Fact) -> str:
+        """Return the message that states a fact, or "" if it isn't known."""
+        said = (each.content for each in self.messages if each.role == "user")
+        numbers = (each.id for each in self.messages if each.role == "user")
+        return dict(zip(numbers, said, strict=True)).get(fact.message or 0, "")
+
     @property
     def said(self) -> list[tuple[datetime, str]]:
         """The user's messages, each with its time."""

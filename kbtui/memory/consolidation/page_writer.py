@@ -142,6 +142,7 @@ class MemoryWriter:
                 lasts=lambda fact: not is_waiting(fact) and gate.lasts(fact),
                 said=page.time_of,
                 noted=gate.noted,
+                heard=page.text_of,
             )
 
         # A waiting correction isn't made again; anything else that waits goes into daily notes.

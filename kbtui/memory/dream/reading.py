@@ -24,7 +24,7 @@ from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import CURATE, prompt
 from kbtui.memory.edits.guards import missing_facts
 from kbtui.memory.edits.memory_file import is_statement, line_key
-from kbtui.memory.edits.subjects import named_in
+from kbtui.memory.edits.subjects import is_clear_name, named_in
 from kbtui.memory.edits.working_copy import NOTES, WorkingCopy
 from kbtui.memory.records.archive import ArchiveEntry
 from kbtui.memory.records.cursors import Cursors
@@ -248,7 +248,6 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
 
 MAX_PROBLEMS = 12
 _MAX_GROUPS = 40
-_NAMED = frozenset({"person", "project"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +376,7 @@ def _not_linked(
     library: Library, infos: Sequence[EntryInfo], texts: Mapping[str, str]
 ) -> Iterator[Problem]:
     """Yield mentions without a link of a person, a project, or an entry with a longer name."""
-    named = [each for each in infos if each.type in _NAMED or " " in each.title.strip()]
+    named = [*filter(is_clear_name, infos)]
     for path, text in texts.items():
         if path in NOTES or not text.startswith("---"):
             continue

@@ -15,7 +15,10 @@ from kbtui.memory.edits.operations import (
     rename_entry as rename_entry,
     write_entry as write_entry,
 )
-from kbtui.memory.edits.subjects import names_of_user as names_of_user
+from kbtui.memory.edits.subjects import (
+    named_entries as named_entries,
+    names_of_user as names_of_user,
+)
 from kbtui.memory.edits.working_copy import (
     Author as Author,
     EditServices,

@@ -7,6 +7,7 @@ there in other words is known; one that matters only today goes into the daily n
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -35,22 +36,26 @@ from kbtui.memory.edits.operations import (
     correct_memory,
     keep_in_entry,
     note,
+    relate,
     rename_entry,
     supersede,
     supersede_decision,
     without_line,
 )
-from kbtui.memory.edits.subjects import is_user
+from kbtui.memory.edits.subjects import is_qualified, is_user, without_qualifier
 from kbtui.memory.edits.working_copy import Operation, OperationResult, WorkingCopy
 from kbtui.memory.records.claims import Claim, lines_where
 from kbtui.memory.records.dates import with_dates
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
+from kbtui.offline.frames import kin_of
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line, slugify
 
 _MIN_CONTENT_WORDS = 3
 _ENTRIES = "knowledge/"
 _PREFERRED = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
+_SIDE_BY_SIDE = ("person", "project")  # what one sentence says of two stands with both
+_LINKS = "it links a note that you wrote to others that were named with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ def keep_facts(
     lasts: Callable[[Fact], bool] = lambda _fact: True,
     said: Callable[[Fact], datetime | None] = lambda _fact: None,
     noted: Sequence[str] = (),
+    heard: Callable[[Fact], str] = lambda _fact: "",
 ) -> list[FactOutcome]:
     """Keep facts, link entries that mention each other, and shorten MEMORY.md if needed.
 
@@ -100,10 +106,11 @@ def keep_facts(
         lasts: Returns whether a fact is more than a note of the day.
         said: Returns when a fact was said, if that is known.
         noted: The notes of earlier days, oldest first.
+        heard: Returns the message that states a fact.
     """
-    placing = _Placing(copy, day, written, lasts, said, noted)
+    placing = _Placing(copy, day, written, lasts, said, noted, heard)
     outcomes = [placing.keep(fact) for fact in facts]
-    for operation in placing.links:
+    for operation in (*placing.links, *placing.relations(outcomes)):
         placing.try_perform(operation)
     if MEMORY in copy.files.edits:
         trim_memory(copy, day)
@@ -120,15 +127,22 @@ class _Placing:
     lasts: Callable[[Fact], bool]
     said: Callable[[Fact], datetime | None]
     noted: Sequence[str]
+    heard: Callable[[Fact], str]
     links: list[Operation] = field(default_factory=list, init=False)
 
     def keep(self, fact: Fact) -> FactOutcome:
         """Keep one fact."""
         try:
-            outcome = self._keep_checked(self._grounded(self._placed(self._checked(fact))))
+            told = self._told_apart(self._placed(self._checked(fact)))
+            if told is None:
+                return FactOutcome(fact, "noted", why="Several people are called so.")
+            grounded = self._grounded(told)
         except KbtuiError as error:
             return FactOutcome(fact, "refused", why=str(error))
-        return replace(outcome, fact=fact)
+        try:
+            return replace(self._keep_checked(grounded), fact=fact)
+        except KbtuiError as error:  # it was said, and has no place but its day
+            return FactOutcome(fact, "noted", why=str(error))
 
     # Guards ----------------------------------------------------------------------------------
 
@@ -165,6 +179,40 @@ class _Placing:
         if not is_user(fact.subject, names) or self.copy.named(fact.subject) is not None:
             return fact
         return replace(fact, subject="", place="memory", kind="fact")
+
+    def _told_apart(self, fact: Fact) -> Fact | None:
+        """Return a fact with the one of several people of its subject's name that it is about.
+
+        They are told apart by how the user calls them: their sister Jana, their daughter Jana. None
+        if it isn't said which one is meant.
+        """
+        if fact.kind != "person" or not fact.subject or is_qualified(fact.subject):
+            return fact
+        people = self._people_called(fact.subject)
+        kin = kin_of(fact.text, fact.subject) or kin_of(self.heard(fact), fact.subject)
+        if kin is None:
+            return None if len(people) > 1 else fact
+        same = [title for title, relation in people.items() if relation == kin[0]]
+        if same:
+            return replace(fact, subject=same[0])
+        is_another = any(relation is not None for relation in people.values())
+        return replace(fact, subject=f"{fact.subject} ({kin[1]})") if is_another else fact
+
+    def _people_called(self, name: str) -> dict[str, int | None]:
+        """Return the titles of the people of a name, each with their relation to the user."""
+        paths = [info.path for info in self.copy.services.subjects.called(name)]
+        paths += [each for each in self.copy.files.edits if each.startswith(_PREFERRED[0])]
+        found: dict[str, int | None] = {}
+        for path in dict.fromkeys(paths):
+            if not self._data(path):
+                continue
+            entry = self.copy.files.parsed(path)
+            names = [without_qualifier(each) for each in (entry.title, *entry.aliases)]
+            if normalise(name) in map(normalise, names):
+                said = [entry.title.replace("(", "my "), *current_statements(entry.text)]
+                kin = (kin_of(each, name) for each in said)
+                found[entry.title] = next((each[0] for each in kin if each is not None), None)
+        return found
 
     def _grounded(self, fact: Fact) -> Fact:
         """Return a fact without the lines, summary and subject that nobody has said."""
@@ -265,6 +313,24 @@ class _Placing:
             return FactOutcome(fact, "created", path)
         return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(reasons[:1]))
 
+    def relations(self, outcomes: Iterable[FactOutcome]) -> Iterator[Operation]:
+        """Yield the operations that relate entries that one message names to each other.
+
+        Only entries that are changed anyway; what a person wrote is suggested to them.
+        """
+        told: dict[int, list[FactOutcome]] = defaultdict(list)
+        for outcome in outcomes:
+            if outcome.fact.message is not None and outcome.path.startswith(_ENTRIES):
+                told[outcome.fact.message].append(outcome)
+        for group in told.values():
+            named = self.copy.services.subjects.clearly_named_in(self.heard(group[0].fact))
+            paths = list(dict.fromkeys([*(each.path for each in group), *named]))
+            for path in paths:
+                if len(paths) > 1 and path in self.copy.files.edits:
+                    authors = self.copy.authors(path)
+                    is_theirs = bool(authors) and authors[0].writes_human_text
+                    yield replace(relate(path, paths, self.day), ask=_LINKS if is_theirs else "")
+
     def try_perform(self, operation: Operation) -> list[OperationResult]:
         """Perform an operation if it can be done."""
         try:
@@ -288,10 +354,13 @@ class _Placing:
         is_telling = len(content_words(statement)) >= _MIN_CONTENT_WORDS and fact.kind != "person"
         whole = statement if is_telling else with_subject(statement, fact.subject)
         # The same about somebody else is new.
+        names_subject = set(normalise(fact.subject).split()) <= set(normalise(statement).split())
+        is_of_both = fact.kind in _SIDE_BY_SIDE and bool(fact.subject) and names_subject
         others = (
             other
             for other in self._others(statement, path)
-            if fact.place != "memory" or not other.startswith(_PREFERRED[0])
+            if (fact.place != "memory" or not other.startswith(_PREFERRED[0]))
+            and not (is_of_both and other.startswith(_PREFERRED))
         )
         if path is not None and is_known(whole, current_statements(shown_text(self._data(path)))):
             return path

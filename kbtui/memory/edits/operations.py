@@ -7,7 +7,7 @@ its arguments returns the `Operation`, which `WorkingCopy.perform` puts in place
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Concatenate, Generic, ParamSpec
@@ -37,6 +37,7 @@ from kbtui.memory.edits.memory_file import (
     with_correction,
     with_facts,
 )
+from kbtui.memory.edits.subjects import MOST_RELATED, named_entries
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import short_name
@@ -265,8 +266,10 @@ def write_entry(copy: WorkingCopy, kind: str, title: str, content: Content, day:
     name = clean_line(title)
     if not name:
         raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
-    _check_new(copy, kind, name)
+    for called in (name, *content.get("aliases", ())):
+        _check_new(copy, kind, called)
     said = content | {"sections": content.get("sections") or {}}
+    said["related"] = _related_of(copy, said)
     text = copy.files.habits().entry(kind, name, day, said)
     path = copy.files.free_path(kind, name, day, content.get("folder", ""))
     return {path: text.encode("utf-8", "replace")}
@@ -306,6 +309,28 @@ def link_entries(copy: WorkingCopy, path: str, to: str, day: date) -> Edits:
     related = [short_name(other.path)]
     grown = grown_entry(entry.text, fact, day, related=related, add=False, correct=False)
     return copy.files.edit(entry.path, grown)
+
+
+@_operation
+def relate(copy: WorkingCopy, path: str, others: Sequence[str], day: date) -> Edits:
+    """Add entries to those related to one, up to `MOST_RELATED` in all; private ones to none else.
+
+    Left out are those that its text links to.
+    """
+    entry = copy.files.parsed(path)
+    private = {info.path for info in copy.services.library.infos() if info.private}
+    names = [
+        short_name(other)
+        for other in others
+        if other != path and (path in private or other not in private)
+    ]
+    names = [name for name in names if f"[[{name}" not in entry.text]
+    room = max(0, MOST_RELATED - len(entry.related))
+    fresh = [name for name in names if name not in entry.related][:room]
+    related = [copy.files.habits().reference(name) for name in fresh]
+    fact = Fact("", entry.type or "topic", entry.title)
+    grown = grown_entry(entry.text, fact, day, related=related, add=False, correct=False)
+    return copy.files.edit(path, grown)
 
 
 @_operation
@@ -425,6 +450,20 @@ def _new_keys(entry: Entry, summary: str, lists: Mapping[str, tuple[str, ...]]) 
         fresh = (word for word in map(clean_line, added) if word.strip("[]") not in there)
         keys |= frontmatter.with_more(entry.frontmatter, name, fresh)
     return keys
+
+
+def _related_of(copy: WorkingCopy, content: Content) -> list[str]:
+    """Return what an entry is to be related to: what is given, and whom its text names."""
+    given = list(content.get("related", ()))
+    texts = [content.get("body") or "", *(content.get("sections") or {}).values()]
+    library = (copy.author.view or copy.services).library
+    named = named_entries(library.infos(), "\n".join(texts))
+    fresh = [name for name in named if name not in given and not _links(texts, name)]
+    return [*given, *fresh[: max(0, MOST_RELATED - len(given))]]
+
+
+def _links(texts: Iterable[str], name: str) -> bool:
+    return any(f"[[{name}" in text for text in texts)
 
 
 def _extract_line(copy: WorkingCopy, path: str, line: str) -> tuple[str, str]:

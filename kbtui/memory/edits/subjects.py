@@ -21,6 +21,9 @@ from kbtui.search.search_index import SearchIndex
 from kbtui.text import fold, shorten
 
 log = logging.getLogger(__name__)
+MOST_RELATED = 5
+"""How many entries an entry is related to at most, unless somebody asks for more."""
+
 _MIN_LIKENESS = 0.75
 _MIN_LIKENESS_OF_HIT = 0.5
 _MAX_CANDIDATES = 8
@@ -35,6 +38,7 @@ _UNINFORMATIVE_WORDS = (
     " for to of in on at with from as and or new our about project topic preference"
 )
 _UNINFORMATIVE = frozenset(map(normalise, _UNINFORMATIVE_WORDS.split()))
+_QUALIFIER = re.compile(r"\s+\([^()]+\)\s*\Z")
 _DATE = re.compile(r"^\d{4}-\d{2}(?:-\d{2})?-")
 
 
@@ -52,22 +56,38 @@ class Subjects:
         infos = [info for info in self._library.infos() if info.problem is None]
         wanted = normalise(fact.subject)
         named = [info for info in infos if wanted in self._names(info)]
+        if is_qualified(fact.subject):
+            return _single(named, fact)
         found = _single(named, fact) or _single(self._alike(fact, infos, _MIN_LIKENESS), fact)
         return found or self._search_hit(fact, infos)
 
     def twins(self, kind: str, title: str) -> list[EntryInfo]:
-        """Return the entries of a type with a similar name; in a vault, any with the same one."""
+        """Return the entries with the same name, and those of a type with a similar one."""
         wanted, words = normalise(title), _words(title)
 
         def is_twin(info: EntryInfo) -> bool:
             names = self._names(info)
-            if info.category.partition("/")[0] == ENTRY_TYPES[kind] or (
+            if wanted in names:
+                return True
+            is_of_kind = info.category.partition("/")[0] == ENTRY_TYPES[kind] or (
                 self._library.in_place and info.type == kind
-            ):
-                return wanted in names or _likeness(words, names, kind) >= _MIN_LIKENESS
-            return self._library.in_place and wanted in names
+            )
+            if is_qualified(title):
+                return False
+            return is_of_kind and _likeness(words, names, kind) >= _MIN_LIKENESS
 
         return list(filter(is_twin, self._library.infos()))
+
+    def called(self, name: str) -> list[EntryInfo]:
+        """Return the entries of people called so, whatever stands in brackets behind the name."""
+        wanted = normalise(name)
+        people = (info for info in self._library.infos() if info.type == "person")
+        return [
+            info
+            for info in people
+            if wanted
+            in {normalise(without_qualifier(each)) for each in (info.title, *info.aliases)}
+        ]
 
     def near(self, statement: str) -> list[str]:
         """Return the entries that may have a statement, using the index only if there are many."""
@@ -112,6 +132,11 @@ class Subjects:
         """Return the entries that a text mentions by name, in order of mention."""
         return [info.path for info in named_in(self._library.infos(), text)]
 
+    def clearly_named_in(self, text: str) -> list[str]:
+        """Return the entries that a text mentions and that nothing else is called like."""
+        infos = self._library.infos()
+        return [info.path for info in named_in(filter(is_clear_name, infos), text)]
+
     def _alike(self, fact: Fact, infos: Iterable[EntryInfo], share: float) -> list[EntryInfo]:
         """Return the entries of the fact's type with a similar title."""
         words = _words(fact.subject)
@@ -137,6 +162,30 @@ class Subjects:
         hits = [known[path] for path in found if path in known]
         alike = self._alike(fact, hits, _MIN_LIKENESS_OF_HIT)
         return alike[0] if alike and alike[0] is hits[0] else None
+
+
+def is_qualified(name: str) -> bool:
+    """Return whether a name says which of several it means: ``Jana (sister)``."""
+    return without_qualifier(name) != name
+
+
+def without_qualifier(name: str) -> str:
+    """Return a name without what stands in brackets behind it."""
+    return _QUALIFIER.sub("", name)
+
+
+def named_entries(infos: Iterable[EntryInfo], text: str) -> list[str]:
+    """Return the names of the entries that an entry with this text is related to.
+
+    Private ones aren't among them.
+    """
+    public = (info for info in infos if not info.private and is_clear_name(info))
+    return [info.name for info in named_in(public, text)[:MOST_RELATED]]
+
+
+def is_clear_name(info: EntryInfo) -> bool:
+    """Return whether an entry's title in a text means it: of a person or project, or a long one."""
+    return info.type in ("person", "project") or " " in info.title.strip()
 
 
 def names_of_user(texts: Iterable[str]) -> tuple[str, ...]:

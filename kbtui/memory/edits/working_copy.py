@@ -21,7 +21,6 @@ from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.entries.entry import (
     DATED,
-    ENTRY_TYPES,
     TYPE_OF_FOLDER,
     Entry,
     is_entry,
@@ -60,6 +59,7 @@ NOTES = ("SOUL.md", USER, MEMORY)
 _LINK = re.compile(r"\[\[([^\]|#\n]+)")
 _NUMBER = re.compile(r"-\d+$")
 _SHOWN = 80
+_OWN_DATES = ("created", "updated")  # properties that kbtui itself fills in
 _MAX_LABEL = 2  # content words; a longer one is a sentence
 _ABOUT_PEOPLE = frozenset({"person", "preference", "fact"})
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
@@ -319,6 +319,7 @@ class WorkingCopy:
         `of_user`: it stands where everything is about the user.
         """
         is_free = claim.form == "whole" or (claim.form != "line" and is_own(claim.text))
+        is_free |= claim.key in _OWN_DATES
         if self._ground is None or is_free:
             return ""
         fresh = self.files.shown - self._cited if self.author.cites_files else ()
@@ -519,9 +520,8 @@ class WorkingCopy:
         Raises:
             UsageError: It is private, and must not be shown.
         """
-        folder = f"knowledge/{ENTRY_TYPES[kind]}/"
         made = self._changed_in_run(title)
-        if made is not None and (self.files.layout.in_place or made.startswith(folder)):
+        if made is not None:
             return made
         twins = [info.path for info in self.services.subjects.twins(kind, title)]
         known = [each for each in twins if self.files.exists(each)]

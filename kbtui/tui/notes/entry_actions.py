@@ -73,12 +73,9 @@ async def new_entry(
     if chosen is None:
         return None
     folder, name = await asyncio.to_thread(kb.library.split_folder, chosen.title)
-    known = await asyncio.to_thread(kb.library.same_name, chosen.type, name)
-    if known:
-        keys = {"o": "open it", "y": "make a second one"}
-        answer = await ask(node, "There is one of that name", clean_line(known[0].title), keys)
-        if answer != "y":
-            return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
+    twin = await twin_instead(node, kb, chosen.type, name)
+    if twin != "":
+        return await asyncio.to_thread(kb.library.get, twin) if twin else None
     if not folder and body is None:
         folder = await asyncio.to_thread(_folder_for, kb, types[chosen.type], category)
     made = await asyncio.to_thread(
@@ -90,6 +87,20 @@ async def new_entry(
         origin=origin or Origin(),
     )
     return await asyncio.to_thread(kb.library.get, made.path)
+
+
+async def twin_instead(node: DOMNode, kb: KnowledgeBase, type_: str, name: str) -> str | None:
+    """Ask what to do if an entry of this name exists, of whatever type.
+
+    Return its path to open it instead, "" to make a new one, or None if that was cancelled.
+    """
+    known = await asyncio.to_thread(kb.library.same_name, type_, name)
+    if not known:
+        return ""
+    keys = {"o": "open it", "y": "make a second one"}
+    about = f"{clean_line(known[0].title)} ({short_name(known[0].path)})"
+    answer = await ask(node, "There is one of that name", about, keys)
+    return {"y": "", "o": known[0].path}.get(answer or "")
 
 
 def _folder_for(kb: KnowledgeBase, folder: str, category: str) -> str:

@@ -27,7 +27,7 @@ from kbtui.tui.chat.host import ChatHost, ItemFunction
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
-from kbtui.tui.notes.entry_actions import open_web_link
+from kbtui.tui.notes.entry_actions import open_web_link, twin_instead
 from kbtui.tui.widgets.dialogs import ask, ask_text, pick
 from kbtui.tui.widgets.row_list import Choice
 
@@ -150,9 +150,13 @@ async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
     title = await ask_text(host.app, "Save as entry", suggested, "The title of the new entry.")
     if not title:
         return
-    create = kb.library.create
-    entry = await asyncio.to_thread(create, "topic", clean_line(title), body=item.source)
-    host.post_message(OpenEntry(entry.path))
+    name = clean_line(title)
+    path = await twin_instead(host.app, kb, "topic", name)
+    if path == "":
+        made = await asyncio.to_thread(kb.library.create, "topic", name, body=item.source)
+        path = made.path
+    if path is not None:
+        host.post_message(OpenEntry(path))
 
 
 def _keep(host: ChatHost, item: Item) -> None:

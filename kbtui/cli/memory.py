@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from kbtui.memory.background.service import (
         Audit,
         CondensingOutcome,
+        CorrectionPlan,
         DreamReport,
         ForgetPlan,
         Memory,
+        Said,
     )
     from kbtui.workspace.layout import Layout
 
@@ -132,6 +134,99 @@ def _is_agreed(plan: ForgetPlan) -> bool:
     if stdin is None or not stdin.isatty():
         raise UsageError("Nobody can be asked here.", "Look at the list, then add --yes.")
     return click.confirm("Forget that?", err=True)
+
+
+@click.command()
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--place", "chosen", type=int, multiple=True, metavar="N", help="Only this place of the list."
+)
+@click.option("--dry-run", is_flag=True, help="List the places, and change nothing.")
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
+@json_option
+@pass_place
+def correct(
+    place: WorkspaceOption,
+    old: str,
+    new: str,
+    chosen: tuple[int, ...],
+    dry_run: bool,
+    is_sure: bool,
+    as_json: bool,
+) -> int | None:
+    """Correct a statement in every place that repeats it.
+
+    OLD is what was so, NEW what is so, as whole sentences that differ in the value. Notes,
+    MEMORY.md, decisions, summaries and tasks get the new value; a line of the journal is struck out
+    and points to it. What is about something else is left alone.
+    """
+    with place.opened() as kb:
+        plan = kb.memory.correcting.plan(old, new)
+        places = [each for each in plan.places if not each.follows]
+        picked_places = [places[number - 1] for number in chosen if 0 < number <= len(places)]
+        if len(picked_places) != len(chosen):
+            raise UsageError(f"The list has the places 1 to {len(places)}.", "See --dry-run.")
+        if dry_run and as_json:
+            say_json(_correction_shape(plan, kb.workspace))
+            return None
+        if not as_json:
+            _print_correction(plan, kb.workspace)
+        if dry_run or not places:
+            return 1 if not places else None
+        if not is_sure and not _corrects(len(picked_places or places)):
+            note("Nothing was changed.")
+            return 1
+        ids = [each.id for each in picked_places or places]
+        commit = kb.memory.correcting.correct(plan, ids)
+        say_commit(commit, kb, as_json=as_json, way_back="To have it back")
+    return None
+
+
+def _print_correction(plan: CorrectionPlan, layout: Layout) -> None:
+    for sign, text, said in (("-", plan.old, plan.old_said), ("+", plan.new, plan.new_said)):
+        note(f"{sign} {clean_line(text)}{_said_shown(said, layout)}")
+    number = 0
+    for each in plan.places:
+        where = layout.file(each.path)
+        where += f":{each.line}" if each.line else f" ({each.key})"
+        if each.follows:
+            say_line("     ", say_styled(where, fg="cyan"), "  follows by itself")
+            continue
+        number += 1
+        say_line(f"{number:>4} ", say_styled(where, fg="cyan"), f"  {each.kind}")
+        say_line("     - ", say_styled(clean_line(each.before)))
+        after = "(struck out, with a pointer)" if each.kind == "journal" else each.after
+        say_line("     + ", say_styled(clean_line(after)))
+    if not number:
+        note("No place repeats it.")
+
+
+def _said_shown(said: Said | None, layout: Layout) -> str:
+    if said is None:
+        return ""
+    day = f", {said.when:%Y-%m-%d}" if said.when is not None else ""
+    return f"  ({said.who}{day}, {layout.file(said.path)}:{said.line})"
+
+
+def _corrects(count: int) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            f"Nobody can be asked here whether to correct {counted(count, 'place')}.",
+            "Look at the list, then add --yes.",
+        )
+    return click.confirm(f"Correct {counted(count, 'place')}?", err=True)
+
+
+def _correction_shape(plan: CorrectionPlan, layout: Layout) -> dict[str, object]:
+    return {
+        **picked(plan, "old new"),
+        "values": [list(pair) for pair in plan.values],
+        "places": [
+            {**picked(each, "line kind before after key"), "path": layout.file(each.path)}
+            for each in plan.places
+        ],
+    }
 
 
 @click.command()

@@ -104,6 +104,7 @@ for _command in (
     memory.add,
     memory.remember,
     memory.forget,
+    memory.correct,
     ask.sessions,
     import_command,
     export,

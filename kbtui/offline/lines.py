@@ -55,7 +55,7 @@ _COMMENT = re.compile(
 # Struck out text, with the pointer to its replacement; it ends with its paragraph or item.
 _STRUCK = re.compile(
     r"(?<![~\\])~~(?!~)(?:[^\n]|\n(?![ \t]*(?:\n|[-*+•][ \t]|\d{1,3}[.)][ \t])))+?~~(?!~)"
-    r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?"
+    r"(?:[ \t]*→[ \t]*(?:\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?|\[\[[^\]\n]+\]\]))?"
 )
 _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+[ \t]*$", re.MULTILINE)
 _BULLET = re.compile(r"^([ \t]*)[•◦‣](?=[ \t])", re.MULTILINE)

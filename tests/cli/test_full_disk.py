@@ -49,7 +49,17 @@ READING = {
 }
 WRITING = {
     *("init", "setup", "ask", "chat", "new", "edit", "rename", "delete", "undo", "restore"),
-    *("add", "remember", "forget", "import", "consolidate", "dream", "dream-restore", "sync"),
+    *(
+        "add",
+        "remember",
+        "forget",
+        "correct",
+        "import",
+        "consolidate",
+        "dream",
+        "dream-restore",
+        "sync",
+    ),
     *("purge", "reindex", "mcp"),
 }
 

@@ -398,3 +398,38 @@ def test_a_bad_value_of_nanobot_changes_nothing(kbtui: Command, tmp_path: Path) 
     assert kbtui.ok("config", "get", "search.chunk_tokens").out.strip() == "512"
     file.write_text("[]")
     assert kbtui("config", "import", str(file)).status == 3
+
+
+RENT = "The rent of the flat is 870 euros", "The rent of the flat is 910 euros"
+
+
+def test_correct_lists_asks_and_corrects_every_place_as_one(kbtui: Command) -> None:
+    kbtui.ok("remember", RENT[0])
+    kbtui.ok("new", "topic", "Flat", "-b", "Rent: 870 euros. Two rooms.")
+    listed = kbtui.ok("correct", *RENT, "--dry-run")
+    assert "memory/MEMORY.md:3  line" in listed.out
+    assert "+ Rent: 910 euros. Two rooms." in listed.out
+    assert "knowledge/INDEX.md:5  follows by itself" in listed.out
+    unsure = kbtui("correct", *RENT)
+    assert unsure.status == 2
+    assert "--yes" in unsure.err
+    assert "870" in kbtui.file(MEMORY).read_text()
+    kbtui.ok("correct", *RENT, "--yes", "--place", "1")
+    assert "910" in kbtui.file(MEMORY).read_text()
+    assert "870" in kbtui.file("knowledge/topics/flat.md").read_text()
+    done = kbtui.ok("correct", *RENT, "--yes", "--json").json
+    assert "Corrected" in done["reason"]
+    assert "870" not in kbtui.file("knowledge/topics/flat.md").read_text()
+    assert "910" in kbtui.file("knowledge/INDEX.md").read_text()
+    kbtui.ok("undo")
+    assert "870" in kbtui.file("knowledge/topics/flat.md").read_text()
+    assert kbtui("correct", *RENT, "--yes", "--place", "7").status == 2
+
+
+def test_correct_says_so_where_no_place_repeats_it(kbtui: Command) -> None:
+    kbtui.ok("remember", "The rent of the barn is 870 euros")
+    nothing = kbtui("correct", *RENT, "--yes")
+    assert nothing.status == 1
+    assert "No place repeats it" in nothing.err
+    as_json = kbtui.ok("correct", *RENT, "--dry-run", "--json").json
+    assert (as_json["values"], as_json["places"]) == ([["870", "910"]], [])

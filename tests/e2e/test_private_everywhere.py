@@ -664,8 +664,20 @@ ELSEWHERE = {
 # A person's own machines and remotes, which hold the whole history.
 OWN = {"sync", "git"}
 HERE = {
-    *("add", "audit", "check", "completion", "config", "delete", "diff", "doctor", "dream-log"),
-    *("dream-restore", "edit", "forget", "help", "inbox", "init", "links", "list", "log", "new"),
+    *("add", "audit", "check", "completion", "config", "correct", "delete", "diff", "doctor"),
+    *(
+        "dream-log",
+        "dream-restore",
+        "edit",
+        "forget",
+        "help",
+        "inbox",
+        "init",
+        "links",
+        "list",
+        "log",
+        "new",
+    ),
     *("purge", "reindex", "remember", "rename", "restore", "search", "sessions", "setup", "show"),
     *("undo", "why", "workspaces"),
 }

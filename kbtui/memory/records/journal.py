@@ -107,21 +107,11 @@ class Journal:
             ConflictError: The line is gone, or striking it out would change how another line reads.
                 Otherwise as `committed`.
         """
-        pointer = f" → {day_of(newer.path) or newer.path} {newer.time}".rstrip()
+        pointer = f"{day_of(newer.path) or newer.path} {newer.time}".rstrip()
 
         def work(change: Change) -> None:
             before = change.read(path)
-            note = files.text_of(before)
-            said = list(lines_of(note))
-            found = _find_line(said, text, first)
-            if found is None:
-                raise ConflictError("That line was changed meanwhile.", _BY_HAND)
-            raw = note[found.start : found.end]
-            changed = f"{note[: found.start]}{_strike_out(raw)}{pointer}{note[found.end :]}"
-            left = [each.text for each in said if each is not found]
-            is_text = path.endswith(".md") and not _has_non_text(raw)
-            if not is_text or [each.text for each in lines_of(changed)] != left:
-                raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
+            changed = with_pointer(path, files.text_of(before), first, text, pointer)
             change.put(path, changed.encode("utf-8", "surrogateescape"), over=before)
 
         reason = f"No longer so: {clean_line(text)}"
@@ -186,6 +176,25 @@ def day_of(path: str) -> date | None:
         return date.fromisoformat(name)
     except ValueError:
         return None
+
+
+def with_pointer(path: str, note: str, first: int, text: str, pointer: str) -> str:
+    """Return a note with a line struck out, and a pointer behind it to what is so instead.
+
+    Raises:
+        ConflictError: The line is gone, or striking it out would change how another line reads.
+    """
+    said = list(lines_of(note))
+    found = _find_line(said, text, first)
+    if found is None:
+        raise ConflictError("That line was changed meanwhile.", _BY_HAND)
+    raw = note[found.start : found.end]
+    changed = f"{note[: found.start]}{_strike_out(raw)} → {pointer}{note[found.end :]}"
+    left = [each.text for each in said if each is not found]
+    is_text = path.endswith(".md") and not _has_non_text(raw)
+    if not is_text or [each.text for each in lines_of(changed)] != left:
+        raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
+    return changed
 
 
 def _existing_item(note: str, said: str) -> tuple[int, str] | None:

@@ -41,6 +41,7 @@ Context = Literal[
     "memory",
     "facts",
     "inbox",
+    "correct",
     "settings",
 ]
 CONTEXTS: tuple[Context, ...] = get_args(Context)
@@ -59,6 +60,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "memory": "Memory",
     "facts": "What is remembered",
     "inbox": "Inbox",
+    "correct": "Correcting everywhere",
     "settings": "Settings",
 }
 
@@ -120,6 +122,7 @@ _switcher = partial(Action, "switcher")
 _memory = partial(Action, "memory")
 _facts = partial(Action, "facts")
 _inbox = partial(Action, "inbox")
+_correct = partial(Action, "correct")
 _settings = partial(Action, "settings")
 
 # fmt: off
@@ -207,8 +210,9 @@ ACTIONS: tuple[Action, ...] = (
             "/editor"),
     _prompt("quit", "ctrl+d", "Delete or quit",
             "Delete the next character; in an empty prompt, quit."),
-    _transcript("mark_past", "r", "Mark as past",
-                "On an earlier line: strike it out, with a pointer to what you just said.",
+    _transcript("mark_past", "r", "Correct everywhere",
+                "On an earlier line: strike it out, with a pointer to what you just said, and "
+                "correct every place that repeats it.",
                 partial=True, does="act('mark_past')"),
     _transcript("next", "j,down", "Next message", "Select the next message or card."),
     _transcript("previous", "k,up", "Previous message", "Select the one before."),
@@ -268,6 +272,8 @@ ACTIONS: tuple[Action, ...] = (
            priority=True),
     _notes("ask", "a", "Ask about it", "Mention the note in the prompt."),
     _notes("history", "H", "History of it", "Show every change to this note.", show=True),
+    _notes("correct", "r", "Correct everywhere",
+           "Put what the line says right, in every place that repeats it."),
     _notes("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
     _notes("authors", "W", "Authors", "Show beside each line who wrote it, and when."),
     _notes("undo", "u", "Undo last change", "Undo the last change to this note."),
@@ -343,6 +349,8 @@ ACTIONS: tuple[Action, ...] = (
     _search("open", "enter", "Open", "Open the hit at its line.", show=True),
     _search("scope", "ctrl+t", "Elsewhere",
             "Switch between notes, memory, documents, conversations and all.", show=True),
+    _search("correct", "ctrl+r", "Correct everywhere",
+            "Put what the hit says right, in every place that repeats it."),
     _search("save", "ctrl+s", "Save search",
             "Save this search for when nothing is typed yet; again to remove it.", show=True),
     _search("back", "escape", "Back", "Close the search.", show=True),
@@ -384,6 +392,8 @@ ACTIONS: tuple[Action, ...] = (
     _facts("down", "j,down", "Down", "Next line.", does="move(1)"),
     _facts("up", "k,up", "Up", "Previous line.", does="move(-1)"),
     _facts("edit", "e", "Edit", "Change what the line says.", show=True),
+    _facts("correct", "r", "Correct everywhere",
+           "Put what the line says right, in every place that repeats it.", show=True),
     _facts("forget", "d", "Forget", "Forget it, after a look at all that says it.", show=True),
     _facts("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
     _facts("open", "enter,o", "Open", "Open the memory at the line.", show=True),
@@ -406,6 +416,14 @@ ACTIONS: tuple[Action, ...] = (
     _inbox("zoom", "enter", "Whole screen", "Give the difference the whole screen, and back."),
     _inbox("side_by_side", "s", "Side by side", "Show before and after side by side."),
     _inbox("back", "q,escape", "Back", "Close the inbox.", show=True),
+    _correct("down", "j,down", "Down", "Next place.", does="move(1)"),
+    _correct("up", "k,up", "Up", "Previous place.", does="move(-1)"),
+    _correct("take", "space", "This one", "Take the place in, or leave it out.", show=True),
+    _correct("all", "a", "All", "Take all places in, or none.", show=True),
+    _correct("correct", "enter", "Correct", "Correct the places that are ticked, as one change.",
+             show=True),
+    _correct("open", "o", "Open", "Open the note at the place.", show=True),
+    _correct("back", "q,escape", "Back", "Leave everything as it is.", show=True),
     _settings("down", "j,down", "Down", "Next setting.", does="move(1)"),
     _settings("up", "k,up", "Up", "Previous setting.", does="move(-1)"),
     _settings("left", "h,left", "Groups", "Go to the groups.", show=True),

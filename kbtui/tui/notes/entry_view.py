@@ -15,7 +15,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.knowledge.format.body import TaskLine, headings_of, line_named, task_at
+from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.markdown.syntax import LinkRef
@@ -296,6 +298,18 @@ class EntryView(Pane):
             tell(self, "Nobody keeps account of who wrote this.", "warning")
             return
         self.app.push_screen(WhyScreen(self._kb, document.path, self.body.pointed_source))
+
+    @latest("open")
+    async def correct(self) -> None:
+        """Put the line at the cursor right, in every place that repeats it."""
+        await self._loaded_event.wait()
+        document, line = self.document, self.body.pointed_source
+        lines = document.text.split("\n") if document is not None else []
+        if document is None or document.kind not in _BLAMABLE_KINDS or line > len(lines):
+            tell(self, "Only what stands in notes and memory is corrected.", "warning")
+            return
+        title = document.entry.title if document.kind == "entry" and document.entry else ""
+        await correct_everywhere(self, self._kb, plain_fact(lines[line - 1]), about=title)
 
     # Looking ahead
 

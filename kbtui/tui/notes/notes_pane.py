@@ -476,6 +476,10 @@ class NotesPane(Vertical):
         if view := self._view_or_hint("w says where a line of it comes from"):
             view.ask_why()
 
+    def action_correct(self) -> None:
+        if view := self._view_or_hint("r puts a line of it right everywhere"):
+            view.correct()
+
     def action_authors(self) -> None:
         if view := self._view_or_hint("W says who wrote each line of it"):
             view.toggle_authors()

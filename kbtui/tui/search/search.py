@@ -15,12 +15,16 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.facts import plain_fact
+from kbtui.knowledge.format.lines import heading_of
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, names_of
 from kbtui.search.query.parser import split_conditions
 from kbtui.search.results import Hit, SearchResult
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.diff.correct import correct_everywhere
+from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.search.filters import QueryInput, condition_values, draw_chips, draw_offers, offered
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.search.hits import HitList, log_of, paths_in
@@ -31,6 +35,8 @@ from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.workspace.files import text_of
+from kbtui.workspace.layout import ENTRIES
 
 SCOPES = {
     "default": "Library",
@@ -352,6 +358,26 @@ class SearchScreen(Finder):
         word = "Saved" if is_saved else "No longer saved"
         self.notify(f"{word}: {clean_line(query)}", markup=False)
         if self.has_class("-asks-nothing"):
+            self.search()
+
+    @latest("correct")
+    async def action_correct(self) -> None:
+        """Put the line of the hit under the cursor right, in every place that repeats it."""
+        hit = None if self.has_class("-asks-nothing") else self.hits.hit
+        if hit is None or hit.session is not None or hit.path.startswith("docs/"):
+            tell(self, "Only what stands in notes and memory is corrected.", "warning")
+            return
+        try:
+            text = await asyncio.to_thread(self.kb.library.read, hit.path)
+            lines = text_of(text).split("\n")[hit.line - 1 : hit.lines[1]]
+            telling = (each for each in lines if each.strip() and heading_of(each) is None)
+            line = next(telling, hit.snippet)
+            title = hit.title if hit.path.startswith(ENTRIES) else ""
+            done = await correct_everywhere(self, self.kb, plain_fact(line), about=title)
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        if done is not None:
             self.search()
 
     async def take(self) -> None:

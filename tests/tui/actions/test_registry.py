@@ -33,6 +33,7 @@ from kbtui.tui.chat.commands import chat_commands as commands, item_actions, mem
 from kbtui.tui.chat.commands.memory_screen import MemoryScreen
 from kbtui.tui.chat.conversation.transcript import Transcript, Verb
 from kbtui.tui.chat.prompt import Prompt
+from kbtui.tui.diff.correct import CorrectScreen
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen
@@ -58,6 +59,7 @@ HOSTS = {
     "memory": ChatPane,
     "facts": MemoryScreen,
     "inbox": InboxScreen,
+    "correct": CorrectScreen,
 }
 
 
@@ -66,7 +68,7 @@ ROOMS = {
     "chat": "chat", "prompt": "chat", "transcript": "chat", "memory": "chat",
     "facts": "chat", "notes": "notes", "map": "notes", "editor": "notes", "history": "history",
     "past": "history", "search": "search", "switcher": "search", "inbox": "inbox",
-    "settings": "app",
+    "correct": "diff", "settings": "app",
 }  # fmt: skip
 """Whose tests press the keys of a context; those that work everywhere are pressed anywhere."""
 

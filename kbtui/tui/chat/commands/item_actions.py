@@ -24,6 +24,7 @@ from kbtui.tui.chat.conversation.items import (
 )
 from kbtui.tui.chat.conversation.transcript import Verb
 from kbtui.tui.chat.host import ChatHost, ItemFunction
+from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
@@ -194,10 +195,25 @@ def _mark_past(host: ChatHost, item: Item) -> None:
 async def _strike_line(
     host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: BeforeItem
 ) -> None:
-    await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
+    said = next((each.content for each in session.messages if each.id == message), "")
+    if await asyncio.to_thread(_is_repeated, kb, item, said):
+        if await correct_everywhere(host, kb, item.earlier.text, said) is None:
+            return
+    else:
+        await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
+        host.say("Struck out, with a pointer to the new line; the history can take it back.")
     item.past = True
     host.transcript.item_changed(item)
-    host.say("Struck out, with a pointer to the new line; the history can take it back.")
+
+
+def _is_repeated(kb: KnowledgeBase, item: BeforeItem, said: str) -> bool:
+    """Return whether another place repeats what an earlier line says."""
+    try:
+        plan = kb.memory.correcting.plan(item.earlier.text, said)
+    except KbtuiError:  # it can't be told what is another value
+        return False
+    own = item.earlier.path, item.earlier.first
+    return any((each.path, each.line) != own and not each.follows for each in plan.places)
 
 
 def _undo(host: ChatHost, item: Item) -> None:

@@ -27,6 +27,7 @@ from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.commands.forgetting import confirm_and_forget
+from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import latest
@@ -266,6 +267,12 @@ class MemoryScreen(ListScreen):
         text = await ask_text(self, "Edit the line", fact.text)
         if text is not None and text != fact.text:
             await asyncio.to_thread(change_fact, self.kb.library, fact, text)
+            self._read()
+
+    @latest("change")
+    async def action_correct(self) -> None:
+        if (fact := self.rows.fact) is not None:
+            await correct_everywhere(self, self.kb, fact.text)
             self._read()
 
     @latest("change")

@@ -61,10 +61,13 @@ class _Search(TextCommand):
     metavar="FILE|-",
     help='Answer lines {"id","text"} with lines {"id","hits"}.',
 )
+@click.option(
+    "--explain", is_flag=True, help="Say what was run, and why a hit stands where it does."
+)
 @click.option("--weak", is_flag=True, help="Include weak hits found by meaning alone.")
 @json_option
 @pass_place
-def search(
+def search(  # noqa: PLR0913, PLR0917 — click's options, by name
     place: WorkspaceOption,
     query: GivenText,
     limit: int,
@@ -72,6 +75,7 @@ def search(
     at: str | None,
     semantic: bool | None,
     queries: TextIO | None,
+    explain: bool,
     weak: bool,
     as_json: bool,
 ) -> int:
@@ -94,7 +98,7 @@ def search(
     if as_json:
         say_json({**result_shape(result, kb.workspace), "in_conversations": elsewhere})
     else:
-        _print(result, kb.workspace, elsewhere, weak=weak)
+        _print(result, kb.workspace, elsewhere, weak=weak, explain=explain)
     return 0 if result.hits else 1
 
 
@@ -129,7 +133,9 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) -> None:
+def _print(
+    result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool, explain: bool
+) -> None:
     from kbtui.search.results import without_weak
 
     strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
@@ -138,6 +144,8 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
         where = f"{layout.file(hit.path)}:{hit.messages[0] if hit.messages else hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
+        if explain:
+            say_line("    ", say_styled(_explained(hit), dim=True))
         if hit.also:
             places = ", ".join(
                 f"{clean(layout.file(other.path))}:{other.line}" for other in hit.also
@@ -146,7 +154,19 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
                 "    ", say_styled(f"also in {counted(len(hit.also), 'place')}: {places}", dim=True)
             )
     _print_notes(result, elsewhere, len(folded))
+    if explain:
+        ran = f"Whoosh's searcher: {result.conditions}" if result.conditions else "plain words"
+        note(f"kbtui: Ran {ran}, scored by BM25F{' and by meaning' * result.semantic}.")
     sys.stdout.flush()
+
+
+def _explained(hit: Hit) -> str:
+    """Say by which words and how a hit was found."""
+    why = hit.explain
+    by_words = f"{why.lexical:.2f} (no. {why.lexical_rank})" if why.lexical_rank else "none"
+    by_meaning = f"{why.semantic:.2f} (no. {why.semantic_rank})" if why.semantic_rank else "none"
+    boosts = "".join(f", {name} {factor:.2f}" for name, factor in sorted(why.boosts.items()))
+    return f"{hit.score:.2f}: words {by_words}, meaning {by_meaning}{boosts}"
 
 
 def _print_notes(result: SearchResult, elsewhere: int, folded: int) -> None:

@@ -13,10 +13,11 @@ MAX_COUNTED = 100
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
 QUERY_LANGUAGE = (
     ("tax letter", "Any of the words; what holds more of them, or rarer ones, comes first."),
-    ('"tax letter"', "These words, side by side."),
+    ('"tax letter"  "tax letter"~3', "These words, side by side; at most so many apart."),
+    ("tax AND letter  (tax OR bill) AND letter", "All of them; either of those in brackets."),
     ("+letter", "Must be there."),
     ('-letter  -"tax letter"  NOT letter', "Must not be there."),
-    ("lett*", "Words that begin so."),
+    ("lett*  l?tter  leter~", "Words that begin so; with any letter; spelt nearly so."),
     ("type:decision", "Entries of a type."),
     ("tag:auth  #auth", "With a tag."),
     ("folder:projects  path:projects/", "Where the path holds this; in: is the same."),
@@ -115,7 +116,8 @@ class SearchResult:
     """The hits of one query, best first.
 
     `semantic` tells whether vectors were compared as well as words; `notice` is for a banner;
-    `suggestion` is a corrected spelling of the query.
+    `suggestion` is a corrected spelling of the query; `conditions` are those of the query, as
+    Whoosh's searcher ran them, empty for plain words.
     """
 
     query: str
@@ -125,6 +127,7 @@ class SearchResult:
     hits: tuple[Hit, ...]
     notice: str = ""
     suggestion: str | None = None
+    conditions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

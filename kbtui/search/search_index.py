@@ -462,11 +462,14 @@ class SearchIndex:
         )
         if at is not None:
             result = self._search_tree(request, at)
-        elif not parsed.has_words and not parsed.conditions:
+        elif not parsed.has_words and not parsed.has_conditions:
             result = SearchResult(query, scope, 0.0, semantic=False, hits=())
         else:
             result = self._with_repair(lambda: self._search(request))
-        return replace(result, took_ms=(time.perf_counter() - started) * 1000)
+        notice = " ".join(filter(None, (parsed.notice, result.notice)))
+        took = (time.perf_counter() - started) * 1000
+        conditions = "" if parsed.operators is None else str(parsed.operators)
+        return replace(result, took_ms=took, notice=notice, conditions=conditions)
 
     def in_conversations(self, query: str, scope: str = "default") -> int:
         """Count the relevant lexical hits in conversations, up to `MAX_COUNTED`.
@@ -543,6 +546,7 @@ class SearchIndex:
             (self._settings.vector_weight, self._settings.text_weight),
             half_lives=half_lives,
             excluded=_exclusion_mask(request, corpus, rows),
+            texts=rows.texts,
         )
         if request.relevant_only and request.parsed.has_words and not ranking.evidence.is_answered:
             return ()

@@ -57,6 +57,13 @@ def test_weak_hits_by_meaning_alone_are_counted_and_listed_if_asked_for(kbtui: C
     assert "Opera" in kbtui.ok("search", "walrus", "--semantic", "--weak").out
 
 
+def test_explain_says_what_ran_and_where_the_words_put_each_hit(filled: Command) -> None:
+    done = filled.ok("search", "eats AND (clams OR fish) -penguin", "--explain")
+    assert "Whoosh's searcher: +(eats AND ((clams OR fish))) -penguin" in done.err
+    assert "(no. 1), meaning none" in done.out
+    assert "Ran plain words" in filled.ok("search", "walrus", "--explain").err
+
+
 def test_nothing_found_is_status_one(filled: Command) -> None:
     done = filled("search", "zyxwvut", "--json")
     assert (done.status, done.json["hits"]) == (1, [])

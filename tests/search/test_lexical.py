@@ -23,6 +23,7 @@ from kbtui.search.index.chunk_rows import TreeReader, lexical_document
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.segment import LexicalDocument, Segment, SegmentBuilder, SegmentFile
+from kbtui.search.index.whoosh_reader import ArrayOr, CorpusReader, CorpusSearcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -122,6 +123,32 @@ def test_scores_are_those_of_whoosh(tmp_path: Path) -> None:
         assert len(expected) == int((scores > 0).sum()) > 0
         for number, score in expected.items():
             assert scores[number] == pytest.approx(score, rel=1e-5)
+
+
+def test_plain_words_score_as_whoosh_searcher_scores_them_on_our_reader(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    index.write(documents(40))
+    index.write(documents(25, seed=2, first=1000), removed=range(1, 9))
+    corpus = index.corpus()
+    searcher = CorpusSearcher(CorpusReader(corpus))
+    rng = random.Random(4)
+    for _ in range(2000):
+        weights = {
+            term: rng.choice((0.3, 0.8, 1.0)) for term in rng.sample(WORDS, rng.randint(1, 4))
+        }
+        terms = [
+            query.Term(field, term, boost=corpus.boost(field, term) * weight)
+            for term, weight in weights.items()
+            for field in rng.sample(list(SCORED_FIELDS), len(SCORED_FIELDS))
+        ]
+        found = searcher.search(query.Or(terms), limit=None).items()
+        scores, in_arrays = corpus.scores(weights.items()), searcher.scores(ArrayOr(terms))
+        expected = np.zeros(corpus.size)
+        for number, score in found:
+            expected[number] = score
+        assert np.array_equal(scores > 0, expected > 0)
+        assert np.allclose(scores, expected, rtol=1e-5)
+        assert np.allclose(in_arrays, expected, rtol=1e-5)
 
 
 def test_an_edited_index_scores_like_one_built_again(tmp_path: Path) -> None:
@@ -281,7 +308,7 @@ def _longer(data: bytes) -> bytes:
 
 
 def _of_another_version(data: bytes) -> bytes:
-    return data.replace(b"KBWORDS1", b"KBWORDS9", 1)
+    return data.replace(b"KBWORDS2", b"KBWORDS1", 1)
 
 
 def _foreign(data: bytes) -> bytes:

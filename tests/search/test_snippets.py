@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kbtui.search.index import analyser
-from kbtui.search.query.parser import WIDTH, make_snippet
+from kbtui.search.query.parser import WIDTH, Query, make_snippet, patterns
 
 
 def marked(text: str, words: str, phrases: tuple[str, ...] = ()) -> list[str]:
-    snippet = make_snippet(text, set(analyser.terms(words)), phrases)
+    snippet = make_snippet(text, set(analyser.terms(words)), patterns(Query(phrases=phrases)))
     return [snippet.text[start:end] for start, end in snippet.matches]
 
 

@@ -67,6 +67,7 @@ _PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MA
 
 _term_cache: dict[str, tuple[str, ...]] = {}
 _content_cache: dict[str, tuple[str, ...]] = {}
+_written_cache: dict[str, str] = {}
 
 
 def _stem(word: str) -> str:
@@ -222,6 +223,24 @@ def _content_terms_of(word: str) -> tuple[str, ...]:
 def words(text: str) -> list[str]:
     """Return the folded words of a text, unstemmed and unsplit, for comparing exact phrases."""
     return [fold(word) for word in _WORD.findall(text)]
+
+
+def written(text: str) -> set[str]:
+    """Return the folded words of a text that stemming changes."""
+    return {found for word in set(_WORD.findall(text)) if (found := _written(word))}
+
+
+def _written(word: str) -> str:
+    found = _written_cache.get(word)
+    if found is None:
+        folded = fold(word)
+        plain = folded.isalpha() and not is_unspaced(word)
+        found = folded[:MAX_TERM] if plain and folded not in terms_of(word) else ""
+        if len(word) <= MAX_TERM:
+            if len(_written_cache) >= _MAX_CACHED:
+                _written_cache.clear()
+            _written_cache[word] = found
+    return found
 
 
 def vocabulary(text: str) -> set[str]:

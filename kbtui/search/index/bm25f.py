@@ -14,11 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from whoosh.scoring import bm25
 
 from kbtui.search.index.segment import NO_POSTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -86,6 +87,7 @@ class Corpus:
         self._by_file: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
+        self._terms: dict[str, list[bytes]] = {}
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
@@ -139,11 +141,14 @@ class Corpus:
         held = self._impacts.get(key)
         if held is None:
             held = self._compute_impacts(term, fields)
-            if self._impact_bytes > _MAX_IMPACT_BYTES:
-                self._impacts, self._impact_bytes = {}, 0
-            self._impacts[key] = held
-            self._impact_bytes += _size(held)
+            self._keep(key, held)
         return held
+
+    def _keep(self, key: tuple[str, tuple[str, ...]], held: Postings) -> None:
+        if self._impact_bytes > _MAX_IMPACT_BYTES:
+            self._impacts, self._impact_bytes = {}, 0
+        self._impacts[key] = held
+        self._impact_bytes += _size(held)
 
     def _compute_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         held = self._postings_of(term, fields)
@@ -158,14 +163,35 @@ class Corpus:
         summed = np.bincount(where, weights=np.concatenate([impact for _, impact in parts]))
         return ids.astype(np.int32), summed.astype(np.float32)
 
+    def impact(self, field: str, term: str) -> Postings:
+        """Return a term's score in one field, without the field's boost, where it occurs."""
+        key = (term, (f"{field} alone",))
+        held = self._impacts.get(key)
+        if held is None:
+            ids, weights = self.postings(field, term)
+            if field in B:
+                weights = self._bm25(field, ids, weights).astype(np.float32)
+            held = (ids, weights)
+            self._keep(key, held)
+        return held
+
     def _impact(self, field: str, ids: Ids, weights: Floats) -> tuple[Ids, NDArray[np.float64]]:
+        return ids, self._boost(field, ids) * self._bm25(field, ids, weights)
+
+    def _bm25(self, field: str, ids: Ids, weights: Floats) -> NDArray[np.float64]:
         idf = math.log(self.count / (len(ids) + 1)) + 1
-        b = B[field]
-        norm = (1 - b) + b * self._lengths(field)[ids] / self._average(field)
-        tf = weights.astype(np.float64)
+        lengths, average = self.lengths(field)[ids], self.average_length(field)
+        scores = bm25(idf, weights.astype(np.float64), lengths, average, B[field], K1)
+        found: NDArray[np.float64] = scores
+        return found
+
+    def boost(self, field: str, term: str) -> float:
+        """Return the weight of a term in a field."""
+        return self._boost(field, self.postings(field, term)[0])
+
+    def _boost(self, field: str, ids: Ids) -> float:
         is_label = field == "title" and self._is_in_many_files(ids)
-        boost = LABEL_BOOST if is_label else SCORED_FIELDS[field]
-        return ids, boost * idf * (tf * (K1 + 1)) / (tf + K1 * norm)
+        return LABEL_BOOST if is_label else SCORED_FIELDS[field]
 
     def _is_in_many_files(self, ids: Ids) -> bool:
         if len(ids) < _MIN_LABELLED:
@@ -194,12 +220,26 @@ class Corpus:
                 found[field] = ids, weights
         return found
 
+    def terms_of(self, field: str) -> list[bytes]:
+        """Return all terms of a field, sorted."""
+        if field not in self._terms:
+            found = set().union(*[segment.terms(field) for segment in self.segments])
+            self._terms[field] = sorted(found)
+        return self._terms[field]
+
     def holding(self, field: str, terms: Iterable[str]) -> Mask:
         """Return a mask of the documents that have any of the terms in a field."""
         mask: Mask = np.zeros(self.size, dtype=np.bool_)
         for term in terms:
             mask[self.postings(field, term)[0]] = True
         return mask
+
+    def having(self, field: str, wanted: Callable[[str], bool]) -> Mask:
+        """Return a mask of the documents with a wanted term in a field."""
+        mask: Mask = np.zeros(self.size, dtype=np.bool_)
+        for base, segment in zip(self.bases, self.segments, strict=True):
+            mask[segment.having(field, wanted) + base] = True
+        return mask & self.live
 
     def knows(self, term: str) -> bool:
         """Return whether any live document has the term."""
@@ -220,7 +260,8 @@ class Corpus:
     def _file_count(self) -> int:
         return len(np.unique(self._file_of[self.live]))
 
-    def _average(self, field: str) -> float:
+    def average_length(self, field: str) -> float:
+        """Return the average length of a field in live documents."""
         if field not in self._averages:
             total, base = 0, 0
             for base, segment in zip(self.bases, self.segments, strict=True):
@@ -230,7 +271,8 @@ class Corpus:
             self._averages[field] = (total / self.count if self.count else 0) or 1
         return self._averages[field]
 
-    def _lengths(self, field: str) -> Floats:
+    def lengths(self, field: str) -> Floats:
+        """Return each document's length in a field, rounded as by Whoosh."""
         if field not in self._norms:
             self._norms[field] = np.concatenate(
                 [segment.lengths(field) for segment in self.segments]

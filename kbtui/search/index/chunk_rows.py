@@ -50,6 +50,7 @@ READ_COLUMNS = (
     " chunks.check_sum"
 )
 _SIGNATURE_BYTES = 12
+_BETWEEN = "\n0\n"
 # Terms of the field "said": the speaker, and a mark for messages that only ask.
 ASSISTANT = "assistant"
 ELSEWHERE = "elsewhere"  # another program's assistant, in an imported session
@@ -144,6 +145,15 @@ def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
         return ChunkRow(number, path, order, file, chunk, keys)
     except (TypeError, ValueError) as error:
         raise DamagedStoreError(f"chunk {number} can't be read: {error}") from error
+
+
+def said(title: str, tags: str, aliases: str, headings: str, text: str) -> str:
+    """Return all that a chunk says, in lines that no phrase goes across; lists are JSON."""
+    listed = f"{tags}\n{aliases}\n{headings}"
+    if "\\" in listed:
+        names = [*json.loads(tags), *json.loads(aliases)]
+        listed = "\n".join([*names, *(heading for _, heading in json.loads(headings))])
+    return _BETWEEN.join((title, *listed.replace('", "', "\n").split("\n"), text))
 
 
 def storable(text: str) -> str:
@@ -246,6 +256,19 @@ class TreeIndex:
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         """Return the chunks with these ids; unknown ids are left out."""
         return {number: self._rows[number] for number in numbers if number in self._rows}
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return what the chunks with these ids say; unknown ids are left out."""
+        return {
+            number: said(
+                row.file.title,
+                json.dumps(row.file.tags),
+                json.dumps(row.file.aliases),
+                json.dumps(row.chunk.headings),
+                row.chunk.text,
+            )
+            for number, row in self.rows(numbers).items()
+        }
 
     def passage_keys(self) -> Iterator[tuple[int, bytes]]:
         """Yield ``(id, keys)`` per chunk, with the concatenated keys of its vectors."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.segment import LexicalDocument
 
-VERSION = "6"
+VERSION = "7"
 _SUFFIX = ".words"
 
 

@@ -24,7 +24,7 @@ from whoosh.util.numeric import byte_to_length
 from kbtui.search.index import analyser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     Buffer = bytes | mmap.mmap
 
 TEXT_FIELDS = ("title", "headings", "label", "tags", "body", "context")
+# Words as written, where stemming changes them: for prefixes, wildcards and misspelt words.
+WRITTEN = "written"
+_TEXTS_OF_WRITTEN = ("title", "headings", "label", "tags", "body")
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
-_FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS)
+_FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS, WRITTEN)
 NO_POSTINGS: Postings = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
-_MAGIC = b"KBWORDS1"
+_MAGIC = b"KBWORDS2"
 # Counts of documents, terms, postings, and bytes of terms; everything is in native byte order.
 _HEADER = struct.Struct("=8s4I")
 _MAX_FREQUENCY = 65_535
@@ -89,6 +92,8 @@ class SegmentBuilder:
             terms = analyser.terms(document.texts.get(name, ""))
             lengths.append(len(terms))
             self._add_postings(name, Counter(terms))
+        texts = "\n".join(document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN)
+        self._add_postings(WRITTEN, dict.fromkeys(analyser.written(texts), 1))
         for name, values in document.filters.items():
             self._add_postings(name, dict.fromkeys(values, 1))
         self._count += 1
@@ -215,6 +220,22 @@ class Segment:
                 part = slice(self._ends[place - 1] if place else 0, self._ends[place])
                 found.append((name, (self._ids[part], self._counts[part].astype(np.float32))))
         return found
+
+    def terms(self, field: str) -> list[bytes]:
+        """Return the terms of a field, sorted."""
+        return [self._term(place) for place in range(*self._field_bounds[field])]
+
+    def having(self, field: str, wanted: Callable[[str], bool]) -> NDArray[np.int32]:
+        """Return the documents with a wanted term in a field, with repetitions."""
+        first, last = self._field_bounds[field]
+        begin = int(self._ends[first - 1]) if first else 0
+        ends = np.asarray(self._ends[first:last], dtype=np.int64)
+        found = [wanted(term.decode("utf-8", "replace")) for term in self.terms(field)]
+        counts = np.diff(ends, prepend=begin)
+        held: NDArray[np.int32] = self._ids[begin : begin + int(counts.sum())][
+            np.repeat(found, counts)
+        ]
+        return held
 
     def with_prefix(self, prefix: str, fields: Iterable[str]) -> set[str]:
         """Return the terms of `fields` that start with `prefix`."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kbtui.derived import enable_wal
 from kbtui.search.index import analyser
@@ -27,6 +28,7 @@ from kbtui.search.index.chunk_rows import (
     chunk_row,
     lexical_document,
     row_of,
+    said,
     signature,
     storable,
     stored_values,
@@ -293,18 +295,30 @@ class StateStore:
         Raises:
             DamagedStoreError: a chunk doesn't match its checksum.
         """
-        found: dict[int, ChunkRow] = {}
+        return {row[0]: chunk_row(row) for row in self._selected(READ_COLUMNS, numbers)}
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return what the chunks with these ids say (`chunk_rows.said`); others are left out."""
+        return {
+            number: said(*columns)
+            for number, *columns in self._selected(
+                "chunks.id, files.title, files.tags, files.aliases, chunks.headings, chunks.text",
+                numbers,
+            )
+        }
+
+    def _selected(self, columns: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield columns of chunks and their files."""
         for start in range(0, len(numbers), _MAX_PARAMETERS):
             part = [int(number) for number in numbers[start : start + _MAX_PARAMETERS]]
             placeholders = ",".join("?" * len(part))
             with self._lock:
                 rows = self._connection.execute(
-                    f"SELECT {READ_COLUMNS} FROM chunks JOIN files ON files.id = chunks.file"
+                    f"SELECT {columns} FROM chunks JOIN files ON files.id = chunks.file"
                     f" WHERE chunks.id IN ({placeholders})",
                     part,
                 ).fetchall()
-            found.update((row[0], chunk_row(row)) for row in rows)
-        return found
+            yield from rows
 
     def chunks_in(self, path: str) -> list[int]:
         """Return the ids of a file's chunks."""

@@ -45,7 +45,6 @@ _STATEMENT_BREAK = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 # Candidates that are examined, whatever the limit, so that it doesn't affect which come first.
 _EXAMINED = 300
 _EXTRA = 4  # fetched beyond the limit, as some are filtered out
-_EXAMINED_FOR_PHRASES = 3000
 _EXAMINED_FOR_PAIRS = 20
 # An entry is shown once; a long document or log may have several hits.
 _PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
@@ -56,6 +55,9 @@ class Rows(Protocol):
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         """Return the chunks with these ids; unknown ids are left out."""
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return what the chunks with these ids say, with title, headings, tags and aliases."""
 
 
 def best_hits(
@@ -95,12 +97,12 @@ def best_hits(
 def _filtered(
     found: Iterable[tuple[int, ChunkRow]], query: Query, ranking: Ranking, *, by_chance: bool
 ) -> Iterator[tuple[int, ChunkRow]]:
-    """Drop candidates without the phrases, near by chance only, or too many from one file."""
+    """Drop candidates near by chance only, and too many from one file."""
     of_file: Counter[str] = Counter()
     needs_words = ranking.evidence.is_near_by_chance and not by_chance
     for number, row in found:
         most = 1 if not query.has_words else _PER_FILE.get(row.path.partition("/")[0], _EXAMINED)
-        if of_file[row.path] >= most or not _has_phrases(row, query):
+        if of_file[row.path] >= most:
             continue
         if needs_words and not ranking.lexical[number]:
             continue
@@ -201,6 +203,9 @@ class _CachedRows:
             self._cache.update(self._rows.rows(missing))
         return {number: self._cache[number] for number in numbers if number in self._cache}
 
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        return self._rows.texts(numbers)
+
 
 def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> Ranking:
     """Boost those of the best hits that contain adjacent words of the query as adjacent words."""
@@ -247,9 +252,7 @@ def _ordered(
     Ties are sorted by path, to be deterministic. Rows are fetched on demand.
     """
     scores = ranking.fused.scores
-    most = _EXAMINED_FOR_PHRASES if query.required_phrases or query.excluded_phrases else _EXAMINED
-    if not query.has_words:
-        most = corpus.size
+    most = _EXAMINED if query.has_words else corpus.size
     numbers = best_first(scores, ranking.fused.candidates, max(most, limit))
     start = 0
     while start < len(numbers):
@@ -267,37 +270,13 @@ def _ordered(
         start = end
 
 
-def _has_phrases(row: ChunkRow, query: Query) -> bool:
-    if not query.required_phrases and not query.excluded_phrases:
-        return True
-    places = [
-        row.file.title,
-        row.chunk.text,
-        *row.file.tags,
-        *row.file.aliases,
-        *(path for _, path in row.chunk.headings),
-    ]
-    return all(_contains_phrase(places, phrase) for phrase in query.required_phrases) and not any(
-        _contains_phrase(places, phrase) for phrase in query.excluded_phrases
-    )
-
-
-def _contains_phrase(places: Sequence[str], phrase: str) -> bool:
-    wanted = " ".join(analyser.words(phrase))
-    if not wanted:
-        return True
-    if analyser.is_unspaced(phrase):
-        bare = analyser.fold("".join(phrase.split()))
-        return any(bare in analyser.fold("".join(place.split())) for place in places)
-    return any(f" {wanted} " in f" {' '.join(analyser.words(place))} " for place in places)
-
-
 def _hit(row: ChunkRow, number: int, query: Query, ranking: Ranking) -> Hit:
     chunk, semantic = row.chunk, ranking.semantic
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
     shown = blank_definitions(chunk.text)
-    snippet = parser.make_snippet(shown, ranking.terms, query.phrases, _prose_start(chunk.text))
+    start = _prose_start(chunk.text)
+    snippet = parser.make_snippet(shown, ranking.terms, parser.patterns(query), start)
     line = min(chunk.lines[0] + snippet.line, chunk.lines[1])
     return Hit(
         path=row.path,

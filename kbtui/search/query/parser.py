@@ -1,29 +1,37 @@
 """Parses queries tolerantly (any text is a query), makes snippets, and marks matches.
 
-``type:decision tag:auth "exact phrase" -draft updated:2026 archi*`` are filters, a phrase, an
-exclusion and a prefix. Everything else is optional words; the more a document has, the higher it
-ranks. A word like ``http:`` that only looks like a filter is a word, as is text after an unclosed
-quotation mark.
+Plain words are read here; a query with operators is written in Whoosh's language and parsed by
+``whoosh.qparser`` (`operators`). A word like ``http:`` that only looks like a field is a word, as
+is text after an unclosed quotation mark. What Whoosh can't read is plain words, and that is said.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.text import clean
 
+if TYPE_CHECKING:
+    from kbtui.search.query.operators import Operators
+
 Marker = Callable[[str], list[tuple[int, int]]]
+# What stands before a text, the text, what stands after it, and its characters that are operators.
+_Part = tuple[str, str, str, str]
 
-
+_LOG = logging.getLogger(__name__)
 _MAX_CHARACTERS = 20_000
 MAX_TERMS = 256
+_MAX_BRACKETS = 100
+_SHOUTED_FROM = 3  # words
 Filter = Literal["type", "tag", "path", "title", "heading", "created", "updated", "said"]
 _FIELDS: dict[str, Filter] = {
     "type": "type",
@@ -41,59 +49,78 @@ _FIELDS: dict[str, Filter] = {
     "before": "updated",
 }
 _SINCE = {"after": ">=", "before": "<"}
+_DATED = frozenset({"created", "updated"})
+_QUOTES = '"“”„«»'
 _PART = re.compile(
-    r"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{2,12}):)?"
-    r"(?:[\"“”](?P<phrase>[^\"“”]*)[\"“”]|(?P<word>\S+))"
+    rf"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{{2,12}}):)?"
+    rf"(?:[{_QUOTES}](?P<phrase>[^{_QUOTES}]*)[{_QUOTES}](?P<within>~[1-9]\d?(?!\S))?"
+    rf"|\[(?P<range>[^\]\n]*)\](?!\S)|(?P<word>\S+))"
 )
+# The same where brackets group, and stand for themselves.
+_GROUPED = re.compile(
+    r"(?P<bracket>[-+]?(?:[A-Za-z]{2,12}:)?\(|\))|"
+    + _PART.pattern.replace(r"(?P<word>\S+)", r"(?P<word>[^\s()]+)")
+)
+_GROUPS = re.compile(r"(?:^|[\s(])(?:AND|OR|NOT)(?=[\s()])|(?:^|\s)(?:[-+]|[-+]?[A-Za-z]{2,12}:)\(")
 _HASHTAG = re.compile(r"#.*?[^\W\d_]", re.DOTALL)
-_QUOTES = '"“”'
-_OPERATORS = frozenset({"AND", "OR"})
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_NO_QUOTES = str.maketrans("", "", _QUOTES)
+_TRAILING = ".,;!)]}"
+_BEGINNING = re.compile(r"[^\W_][\w'.-]*[^\W_]\*")
+_PATTERN = re.compile(r"(?!\*.*\*$)(?=(?:.*\w){3})\*?[\w'-]+(?:[*?][\w'-]+)*\*?")
+_MISSPELT = re.compile(r"[^\W_]{3,}~[12]?")
 _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
+_DAY_FIRST = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+_YEAR_FIRST = re.compile(r"\b(\d{4})[./](\d{1,2})[./](\d{1,2})\b")
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
 _COMPARISON = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
 _RECENT = {"today": 0, "yesterday": 1, "week": 7, "month": 31, "year": 366}
 _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_NO_DAY = (
+    "names no day and is looked for as words: write 2026-03-01, 2026-03, >2026, 2026-01..2026-03,"
+    " today, yesterday, week, month or year."
+)
 _AFTER_ALL = "~"  # sorts after every digit and dash
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A filter that a document must match, or must not if `negated`."""
-
-    field: Filter
-    value: str
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query; `text` is the part used for semantic search."""
+    """A parsed query.
+
+    Attributes:
+        text: What may be in a document, for search by meaning.
+        words: The words to rank by.
+        phrases: The phrases that a document may or must have.
+        beginnings: What words may begin with; with ``*`` and ``?`` where they aren't at the end.
+        operators: The conditions, as queries of Whoosh's; None for plain words.
+        notice: What couldn't be read, in a sentence, or ``""``.
+    """
 
     text: str = ""
     words: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
-    excluded_phrases: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    operators: Operators | None = None
+    notice: str = ""
 
     @property
     def has_words(self) -> bool:
         """Whether there is anything to rank by besides filters."""
-        return bool(self.words or self.phrases or self.required or self.beginnings)
+        return bool(self.words or self.phrases or self.beginnings)
 
     @property
-    def required_phrases(self) -> tuple[str, ...]:
-        """The phrases that a hit must contain; in a question, quoted phrases are optional."""
-        return () if self.words and self.words[-1].endswith(_QUESTION_MARKS) else self.phrases
+    def has_conditions(self) -> bool:
+        """Whether there is something that a document must or must not have."""
+        return self.operators is not None and bool(
+            self.operators.required or self.operators.excluded
+        )
 
     def terms(self) -> dict[str, str]:
         """Return the terms to score by, with the word each came from.
 
         Stop words are left out if there are other words.
         """
-        words = [*self.words, *self.required]
+        words = [*self.words]
         for phrase in self.phrases:
             words += phrase.split()
         content = [word for word in words if not analyser.is_stop_word(word)]
@@ -106,31 +133,159 @@ class Query:
 
 def parse(text: str) -> Query:
     """Parse a query; never raises."""
-    groups: dict[str, list[str]] = {}
-    conditions: list[Condition] = []
-    positive: list[str] = []
-    negate = False
-    for match in _PART.finditer(text[:_MAX_CHARACTERS].replace("\0", " ")):
-        if match["word"] == "NOT" and not match["sign"]:
-            negate = True
-            continue
-        if _is_empty(match):
-            continue
-        condition = _condition(match, negated=negate or match["sign"] == "-")
-        if condition is not None:
-            conditions.append(condition)
+    return _parse(text[:_MAX_CHARACTERS].replace("\0", " "), local_day())
+
+
+@lru_cache(maxsize=16)
+def _parse(text: str, today: date) -> Query:
+    found, notices = _parts(text, today)
+    if all(part[0] == part[2] == part[3] == "" for part in found):
+        return _plain_words([part[1] for part in found], notices)
+    try:
+        return _with_operators(found, notices, quoted=not text.rstrip().endswith(_QUESTION_MARKS))
+    except Exception as error:  # noqa: BLE001 — whatever is the matter with Whoosh's parser
+        _LOG.info("Whoosh can't read a query: %r", error)
+        words = [word.strip(f"{_QUOTES}()") for word in text.split() if word not in _OPERATORS]
+        fault = "The operators can't be read; all words are looked for as they are."
+        return _plain_words([word for word in words if word], [fault])
+
+
+def _plain_words(words: Sequence[str], notices: Sequence[str]) -> Query:
+    return Query(" ".join(words), tuple(words), notice=" ".join(notices))
+
+
+def _with_operators(found: Sequence[_Part], notices: Sequence[str], *, quoted: bool) -> Query:
+    """Read a query with Whoosh's parser.
+
+    Raises:
+        Exception: of any type.
+    """
+    from kbtui.search.query import operators
+
+    parsed = operators.read(found, tuple(dict.fromkeys(_FIELDS.values())), quoted=quoted)
+    positive = parsed.positive()
+    return Query(
+        " ".join(text for _, text in positive),
+        tuple(text for kind, text in positive if kind in {"word", "misspelt"}),
+        tuple(text for kind, text in positive if kind == "phrase"),
+        tuple(text for kind, text in positive if kind == "letters"),
+        parsed if parsed.has_more_than_words else None,
+        " ".join(notices),
+    )
+
+
+def _parts(text: str, today: date) -> tuple[list[_Part], list[str]]:
+    """Return the parts of a query, and what can't be read, in sentences."""
+    is_grouped = _GROUPS.search(text) is not None and not _is_shouted(text)
+    notices: list[str] = []
+    if is_grouped and text.count("(") > _MAX_BRACKETS:
+        is_grouped = False
+        notices.append(f"More than {_MAX_BRACKETS} brackets can't be read.")
+    found: list[_Part] = []
+    for match in (_GROUPED if is_grouped else _PART).finditer(text):
+        if is_grouped and match["bracket"]:
+            found.append((_bracket(match["bracket"]), "", "", ""))
+        elif match["word"] in _OPERATORS and not match["field"] and not match["sign"]:
+            is_joint = match["word"] != "NOT"
+            if is_grouped and not (is_joint and (not found or found[-1][0] in _OPERATORS)):
+                found.append((match["word"], "", "", ""))
+            elif _is_shouted(text):
+                found.append(("", match["word"], "", ""))
         else:
-            kind, value = _classify(match, negated=negate)
-            groups.setdefault(kind, []).append(value)
-            if not kind.startswith("excluded"):
-                positive.append(value)
-        negate = False
-    lists = {kind: tuple(value for value in values if value) for kind, values in groups.items()}
-    return Query(text=" ".join(positive).strip(), conditions=tuple(conditions), **lists)
+            found += _part(match, today, notices)
+    return found, list(dict.fromkeys(notices))
+
+
+def _is_shouted(text: str) -> bool:
+    """Return whether a text is all in capitals, so that OR is a word like the others."""
+    return text.isupper() and len(text.split()) > _SHOUTED_FROM
+
+
+def _bracket(text: str) -> str:
+    sign, name = re.fullmatch(r"([-+]?)(?:(\w+):)?[()]", text).groups()  # type: ignore[union-attr]
+    field = _FIELDS.get((name or "").lower())
+    return f"{sign}{field}:{text[-1]}" if field else sign + text[-1]
+
+
+def _part(match: re.Match[str], today: date, notices: list[str]) -> Iterator[_Part]:
+    """Yield what a match is: words, a phrase or a condition, or nothing."""
+    word = match["word"]
+    if word is not None and word.endswith(":") and word[:-1].lower() in _FIELDS:
+        return  # a field without a value
+    condition = _condition(match)
+    sign = match["sign"] or ""
+    if condition is not None and condition[0] not in _DATED:
+        yield from _condition_part(sign, *condition, is_phrase=match["phrase"] is not None)
+        return
+    if condition is not None and (span := days(condition[1], today)):
+        yield f"{sign}{condition[0]}:[{span[0]} to {span[1]}]", "", "", ""
+        return
+    if condition is not None and condition[1]:
+        notices.append(f"“{_remainder(match)}” {_NO_DAY}")
+    if condition is None and match["phrase"] is not None:
+        yield from _phrase_part(match)
+        return
+    if sign and not (word or "")[:1].isalnum():
+        sign = ""
+    for each in (_remainder(match) if sign else match[0]).split():
+        if _has_term(bare := each.strip(_QUOTES)):
+            yield _word_part(sign, bare)
+
+
+def _phrase_part(match: re.Match[str]) -> Iterator[_Part]:
+    phrase, within = match["phrase"], match["within"] or ""
+    whole = _remainder(match).removesuffix(within).translate(_NO_QUOTES)
+    if _has_term(phrase):
+        yield f'{match["sign"] or ""}"', " ".join(whole.split()), f'"{within}', ""
+
+
+def _remainder(match: re.Match[str]) -> str:
+    """Return a part as written, without its sign."""
+    return match[0][len(match["sign"] or "") :]
+
+
+def _has_term(text: str) -> bool:
+    return bool(analyser.terms(text))
+
+
+def _condition(match: re.Match[str]) -> tuple[Filter, str] | None:
+    """Return the field and the value of a part; None if it has no field that is known."""
+    value = next(v for v in (match["phrase"], match["range"], match["word"]) if v is not None)
+    name = (match["field"] or "").lower()
+    if not name and match["word"] and _HASHTAG.match(value):
+        name, value = "tag", value[1:]
+    field = _FIELDS.get(name)
+    if field is None:
+        return None
+    value = value.strip(f" {_QUOTES}").lstrip("#" if field == "tag" else "")
+    return field, _SINCE.get(name, "") + value if value else ""
+
+
+def _condition_part(sign: str, name: str, value: str, *, is_phrase: bool) -> Iterator[_Part]:
+    if not value:
+        return
+    if is_phrase or " " in value:
+        yield f'{sign}{name}:"', value, '"', ""
+        return
+    before, text, after, kept = _word_part(sign, value)
+    yield f"{before}{name}:", text, after, kept
+
+
+def _word_part(sign: str, word: str) -> _Part:
+    """Return a word; one that is misspelt, or has letters left out, with operators."""
+    bare = word.rstrip(_TRAILING)
+    if _MISSPELT.fullmatch(bare):
+        text, _, distance = bare.partition("~")
+        return sign, text, f"~{distance}", ""
+    if _BEGINNING.fullmatch(bare) or (_PATTERN.fullmatch(bare) and {*bare} & {*"*?"}):
+        return sign, bare, "", "*?"
+    return sign, word, "", ""
 
 
 def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]:
     """Split a query into its conditions, as written, and the rest.
+
+    A query with AND, OR, NOT or brackets isn't split.
 
     Args:
         text: The query as it is being typed; the last word may be incomplete.
@@ -138,7 +293,7 @@ def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]
     """
     found: list[str] = []
     rest, at = "", 0
-    for match in _PART.finditer(text):
+    for match in _PART.finditer(text) if not _GROUPS.search(text) else ():
         if not _is_complete(match, whole=whole):
             continue
         found.append(match[0])
@@ -148,67 +303,33 @@ def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]
 
 
 def _is_complete(match: re.Match[str], *, whole: bool) -> bool:
-    """Return whether a part is a finished condition that isn't negated by ``NOT``."""
+    """Return whether a part is a finished condition."""
     text, end = match.string, match.end()
     ends = whole if end == len(text) else text[end].isspace()
-    is_quoted = match["phrase"] is None and any(quote in match["word"] for quote in _QUOTES)
-    if not ends or is_quoted or text[: match.start()].rstrip().endswith("NOT"):
+    is_quoted = match["word"] is not None and any(quote in match["word"] for quote in _QUOTES)
+    condition = _condition(match)
+    if not ends or is_quoted or condition is None or not condition[1]:
         return False
-    return not _is_empty(match) and _condition(match, negated=False) is not None
-
-
-def _is_empty(match: re.Match[str]) -> bool:
-    """Return whether a part is empty, a redundant operator, or a filter without a value."""
-    if match["phrase"] is not None:
-        return not match["phrase"].strip()
-    word: str = match["word"]
-    if not word.strip(_QUOTES) or word in _OPERATORS:
-        return True
-    return word.endswith(":") and word[:-1].lower() in _FIELDS
-
-
-def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
-    value = match["phrase"] if match["phrase"] is not None else match["word"]
-    name = (match["field"] or "").lower()
-    if not name and _HASHTAG.match(value):
-        name, value = "tag", value[1:]
-    field = _FIELDS.get(name)
-    if field is None:
-        return None
-    value = value.strip(f" {_QUOTES}").lstrip("#" if field == "tag" else "")
-    if name in _SINCE:
-        recent = days(value) if value.lower() in _RECENT else None
-        value = _SINCE[name] + (recent[0] if recent else value)
-    if field in {"created", "updated"} and days(value) is None:
-        return None
-    return Condition(field, value, negated) if value else None
-
-
-def _classify(match: re.Match[str], *, negated: bool) -> tuple[str, str]:
-    """Return the field of `Query` that a part belongs to, and its value there."""
-    field = f"{match['field']}:" if match["field"] else ""
-    if match["phrase"] is not None:
-        negated = negated or match["sign"] == "-"
-        return ("excluded_phrases" if negated else "phrases"), f"{field}{match['phrase']}".strip()
-    word = f"{field}{match['word'].strip(_QUOTES)}"
-    if negated or match["sign"] == "-":
-        return "excluded", word
-    if match["sign"] == "+":
-        return "required", word
-    if word.endswith("*") and len(word.rstrip("*")) > 1:
-        return "beginnings", word.rstrip("*")
-    return "words", word
+    return condition[0] not in _DATED or days(condition[1]) is not None
 
 
 def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     """Return the bounds of a date filter, as strings that compare with ISO dates.
 
-    Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``2026-01..2026-03`` and ``week``; returns
-    None for anything else.
+    Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``01.03.2026``, ``2026-01..2026-03``,
+    ``2026-01 to 2026-03`` and ``week``; returns None for anything else.
     """
-    if value.lower() in _RECENT:
-        start = (today or local_day()) - timedelta(days=_RECENT[value.lower()])
-        return start.isoformat(), (start.isoformat() if "yest" in value.lower() else _AFTER_ALL)
+    value = _DAY_FIRST.sub(r"\3-\2-\1", _YEAR_FIRST.sub(r"\1-\2-\3", value))
+    value = value.replace(" to ", "..").lower().removeprefix("last ").removeprefix("this ").strip()
+    sign = re.match(r"(?:>=|<)(?=[a-z])", value)
+    if sign and value[sign.end() :] in _RECENT:
+        recent = days(value[sign.end() :], today)
+        value = sign[0] + (recent or ("", ""))[0]
+    if not all(map(_is_day, re.findall(_DAY, value))):
+        return None
+    if value in _RECENT:
+        start = (today or local_day()) - timedelta(days=_RECENT[value])
+        return start.isoformat(), (start.isoformat() if value == "yesterday" else _AFTER_ALL)
     if match := _RANGE.fullmatch(value):
         until = match["until"]
         return _padded(match["since"] or ""), (_padded(until) + _AFTER_ALL if until else _AFTER_ALL)
@@ -219,6 +340,15 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     before = day[:-1] + chr(ord(day[-1]) - 1) + _AFTER_ALL
     spans = {">": (day + _AFTER_ALL, _AFTER_ALL), ">=": (day, _AFTER_ALL), "<": ("", before)}
     return {**spans, "<=": ("", day + _AFTER_ALL)}.get(match["sign"] or "", (day, day + _AFTER_ALL))
+
+
+def _is_day(day: str) -> bool:
+    year, month, number = (*map(int, day.split("-")), 1, 1)[:3]
+    try:
+        date(year, month, number)
+    except ValueError:
+        return False
+    return True
 
 
 def _padded(day: str) -> str:
@@ -251,23 +381,28 @@ class Snippet:
 
 
 def make_snippet(
-    text: str, terms: Container[str], phrases: Sequence[str] = (), fallback: int = 0
+    text: str, terms: Container[str], wanted: Sequence[re.Pattern[str]] = (), fallback: int = 0
 ) -> Snippet:
     """Make a snippet of the densest matches in `text`, or of the text at offset `fallback`."""
-    matches = _matches(text, terms, phrases)
+    matches = _matches(text, terms, wanted)
     start, end = _window(text, matches, fallback)
     return _on_one_line(text, start, end, [m for m in matches if start <= m[0] and m[1] <= end])
 
 
 def _matches(
-    text: str, terms: Container[str], phrases: Sequence[str]
+    text: str, terms: Container[str], wanted: Sequence[re.Pattern[str]]
 ) -> list[tuple[int, int, str]]:
     found: list[tuple[int, int, str]] = []
-    for phrase in phrases:
-        if pattern := phrase_pattern(phrase):
-            found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
+    for pattern in wanted:
+        found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
     found += islice(analyser.matches(text, terms), max(0, _MAX_MATCHES - len(found)))
     return sorted(found)
+
+
+def patterns(query: Query) -> list[re.Pattern[str]]:
+    """Return patterns of the phrases of a query, and of the letters that it looks for."""
+    phrases = [pattern for each in query.phrases if (pattern := phrase_pattern(each)) is not None]
+    return [*phrases, *map(letters_pattern, query.beginnings)]
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
@@ -278,6 +413,12 @@ def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
     inner = r"\W+".join(re.escape(word) for word in words)
     unspaced = analyser.is_unspaced(phrase)
     return re.compile(inner if unspaced else rf"\b{inner}\b", re.IGNORECASE)
+
+
+def letters_pattern(letters: str) -> re.Pattern[str]:
+    """Compile a pattern for words with some letters, such as ``archi*`` or ``wom?n``."""
+    inner = re.escape(letters).replace(r"\*", r"\w*").replace(r"\?", r"\w")
+    return re.compile(rf"\b{inner}\b", re.IGNORECASE)
 
 
 def _window(text: str, matches: list[tuple[int, int, str]], fallback: int) -> tuple[int, int]:
@@ -357,15 +498,11 @@ def marker(query: str) -> Marker:
     the query ``planning`` matches ``plans``.
     """
     parsed = parse(query)
-    terms = parsed.terms()
-    patterns = [p for phrase in parsed.phrases if (p := phrase_pattern(phrase)) is not None]
-    patterns += [
-        re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) for start in parsed.beginnings
-    ]
+    terms, wanted = parsed.terms(), patterns(parsed)
 
     def mark(text: str) -> list[tuple[int, int]]:
         found = [(start, end) for start, end, _ in analyser.matches(text, terms)]
-        found += [match.span() for pattern in patterns for match in pattern.finditer(text)]
+        found += [match.span() for pattern in wanted for match in pattern.finditer(text)]
         return _merge_overlaps(sorted(found))
 
     return mark

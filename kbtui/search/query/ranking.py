@@ -22,9 +22,7 @@ import numpy as np
 
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import SCORED_FIELDS
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
-from kbtui.search.query import parser
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MAX_TERMS
 from kbtui.search.results import RELEVANT
@@ -35,8 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.index.whoosh_reader import Texts
     from kbtui.search.query.fusion import Comparison
-    from kbtui.search.query.parser import Condition, Query
+    from kbtui.search.query.parser import Query
 
     Scores = NDArray[np.float64]
 
@@ -244,6 +243,7 @@ def rank(
     *,
     half_lives: Mapping[str, float] = MappingProxyType({}),
     excluded: Mask | None = None,
+    texts: Texts = lambda _numbers: {},
 ) -> Ranking:
     """Score all documents of some folders.
 
@@ -255,12 +255,21 @@ def rank(
         weights: The weights of semantic and lexical scores.
         half_lives: Days in which a document's score halves, by folder.
         excluded: Documents to exclude.
+        texts: Returns the texts of chunks, for phrases.
     """
-    mask = filter_mask(corpus, query, scope)
+    mask = corpus.live & corpus.holding("scope", scope)
     if excluded is not None:
         mask &= ~excluded
     terms = weighted_terms(corpus, query)
-    lexical = corpus.scores(terms.items())
+    held = frozenset(terms)
+    if query.operators is None:
+        lexical = corpus.scores(terms.items())
+    else:
+        from kbtui.search.query import operators
+
+        found = operators.run(corpus, query.operators, terms, texts)
+        lexical, held = found.scores, found.terms
+        mask &= found.mask
     lexical[_title_matches(corpus, query)] *= _TITLE_BOOST
     fused = fuse(
         lexical, comparison, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
@@ -275,7 +284,7 @@ def rank(
     if recency is not None and query.has_words:
         fused = replace(fused, scores=fused.scores * recency)
     evidence = gather_evidence(corpus, query, comparison, mask)
-    return Ranking(fused, lexical, semantic, frozenset(terms), evidence, recency)
+    return Ranking(fused, lexical, semantic, held, evidence, recency)
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
@@ -303,7 +312,7 @@ def _title_matches(corpus: Corpus, query: Query) -> Mask:
 def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:
     """Return the weighted terms to score by; unknown terms are expanded as prefixes."""
     found: dict[str, float] = {}
-    beginnings = [analyser.fold(word) for word in query.beginnings]
+    beginnings: list[str] = []
     for term, word in query.terms().items():
         if corpus.knows(term):
             found[term] = corpus.rarity(term)
@@ -313,57 +322,3 @@ def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:
         for term in corpus.expand(prefix, _WRITTEN):
             found.setdefault(term, _PREFIX_WEIGHT * corpus.rarity(term))
     return found
-
-
-def filter_mask(corpus: Corpus, query: Query, scope: Sequence[str]) -> Mask:
-    """Return the documents of some folders that match all filters and required words of a query.
-
-    For required phrases, only the presence of all words is checked here, not their order.
-    """
-    mask = corpus.live & corpus.holding("scope", scope)
-    for condition in query.conditions:
-        mask &= _condition_mask(corpus, condition)
-    for text in (*query.required, *query.required_phrases):
-        mask &= _words_mask(corpus, text)
-    for word in query.excluded:
-        mask &= ~_words_mask(corpus, word)
-    return mask
-
-
-def _words_mask(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
-    """Return a mask of the documents with all words of a text in any of the fields."""
-    mask: Mask = np.ones(corpus.size, dtype=np.bool_)
-    for _, _, terms in analyser.spans(text):
-        if len(terms) and len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
-            # A single character of such a script is only indexed as part of bigrams.
-            pairs = corpus.expand(terms[0], fields) or terms
-            mask &= np.any([_term_mask(corpus, term, fields) for term in pairs], axis=0)
-        elif terms:
-            mask &= _term_mask(corpus, terms[0], fields)
-    return mask
-
-
-def _term_mask(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
-    mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
-    for name in fields:
-        mask[corpus.postings(name, term)[0]] = True
-    return mask
-
-
-def _condition_mask(corpus: Corpus, condition: Condition) -> Mask:
-    value = analyser.fold(condition.value)
-    match condition.field:
-        case "title":
-            mask = _words_mask(corpus, condition.value, ("title",))
-        case "heading":
-            mask = _words_mask(corpus, condition.value, ("headings", "label", "title"))
-        case "created" | "updated":
-            since, until = parser.days(condition.value) or ("", "")
-            known = corpus.expand("", (condition.field,), limit=1_000_000)
-            mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
-        case "path":
-            known = corpus.expand("", ("path",), limit=10_000_000)
-            mask = corpus.holding("path", [p for p in known if value in analyser.fold(p)])
-        case _:
-            mask = corpus.holding(condition.field, [value])
-    return ~mask if condition.negated else mask

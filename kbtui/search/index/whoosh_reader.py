@@ -1,0 +1,314 @@
+"""A corpus as Whoosh's index: the reader, what scores its postings, and the searcher.
+
+Documents have the numbers of the `Corpus`. Whoosh counts deleted documents in its statistics; here
+they aren't counted, so that an edited index scores like a rebuilt one.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from whoosh.analysis import Token, Tokenizer
+from whoosh.collectors import Collector
+from whoosh.fields import ID, TEXT, Schema
+from whoosh.matching import ListMatcher
+from whoosh.query import Or, Query
+from whoosh.reading import IndexReader, TermInfo, TermNotFound
+from whoosh.scoring import BM25F
+from whoosh.searching import Searcher
+
+from kbtui.search.index import analyser
+from kbtui.search.index.bm25f import K1, B
+from kbtui.search.index.segment import FILTER_FIELDS, TEXT_FIELDS, WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kbtui.search.index.bm25f import Corpus, Mask
+
+    Texts = Callable[[Sequence[int]], Mapping[int, str]]
+
+
+class FirstTerms(Tokenizer):  # type: ignore[misc]
+    """Whoosh's analysis of a text by ours: the first term of each word, or of each bigram."""
+
+    def __call__(self, value: str, **_options: Any) -> Iterator[Token]:
+        """Yield one token, which changes, as Whoosh's own tokenizers do."""
+        token = Token(chars=True)
+        for token.startchar, token.endchar, terms in analyser.spans(value):
+            if terms:
+                token.text, token.boost, token.stopped = terms[0], 1.0, False
+                yield token
+
+
+SCHEMA = Schema(
+    **{name: TEXT(FirstTerms(), phrase=False) for name in TEXT_FIELDS},
+    **{name: ID() for name in (*FILTER_FIELDS, WRITTEN)},
+)
+
+
+class CorpusReader(IndexReader):  # type: ignore[misc]
+    """Whoosh's reader of a corpus, for one search; terms are bytes, as in Whoosh's own segments."""
+
+    schema = SCHEMA
+
+    def __init__(self, corpus: Corpus, texts: Texts = lambda _numbers: {}) -> None:
+        """Create it; `texts` returns what the chunks with some ids say, title and tags included."""
+        self.corpus = corpus
+        self._texts = texts
+
+    def texts(self, numbers: NDArray[np.int64]) -> list[str]:
+        """Return the texts of documents; an unknown one is empty."""
+        chunks = self.corpus.chunks[numbers].tolist()
+        found = self._texts(chunks)
+        return [found.get(chunk, "") for chunk in chunks]
+
+    def __contains__(self, term: tuple[str, bytes]) -> bool:
+        return self.doc_frequency(*term) > 0
+
+    def indexed_field_names(self) -> list[str]:
+        """Return the names of all fields."""
+        return list(SCHEMA.names())
+
+    def all_terms(self) -> Iterator[tuple[str, bytes]]:
+        """Yield every term by field, sorted."""
+        for field in sorted(SCHEMA.names()):
+            yield from self.terms_from(field, b"")
+
+    def terms_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield the terms of a field from `prefix` on, sorted."""
+        terms = self.corpus.terms_of(fieldname)
+        for place in range(bisect_left(terms, prefix), len(terms)):
+            yield fieldname, terms[place]
+
+    def _postings(self, fieldname: str, text: bytes | str) -> tuple[NDArray[Any], NDArray[Any]]:
+        term = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        return self.corpus.postings(fieldname, term)
+
+    def term_info(self, fieldname: str, text: bytes) -> TermInfo:
+        """Return the statistics of a term.
+
+        Raises:
+            TermNotFound: no document has it.
+        """
+        ids, weights = self._postings(fieldname, text)
+        if not len(ids):
+            raise TermNotFound(f"No term {fieldname}:{text!r}")
+        lengths = self.corpus.lengths(fieldname)[ids] if fieldname in TEXT_FIELDS else weights
+        return TermInfo(
+            weight=float(weights.sum()),
+            df=len(ids),
+            minlength=float(lengths.min()),
+            maxlength=float(lengths.max()),
+            maxweight=float(weights.max()),
+            minid=int(ids[0]),
+            maxid=int(ids[-1]),
+        )
+
+    def has_deletions(self) -> bool:
+        """Return whether there are deleted documents."""
+        return self.corpus.count < self.corpus.size
+
+    def all_doc_ids(self) -> Iterator[int]:
+        """Return the documents that aren't deleted."""
+        return iter(np.flatnonzero(self.corpus.live).tolist())
+
+    def is_deleted(self, docnum: int) -> bool:
+        """Return whether a document is deleted; a NOT of Whoosh's asks past the last one."""
+        return docnum < self.corpus.size and not self.corpus.live[docnum]
+
+    def stored_fields(self, docnum: int) -> dict[str, Any]:
+        """Return the chunk's id: everything else is in the store."""
+        return {"chunk": int(self.corpus.chunks[docnum])}
+
+    def doc_count_all(self) -> int:
+        """Return the number of documents, deleted ones included."""
+        return self.corpus.size
+
+    def doc_count(self) -> int:
+        """Return the number of documents that aren't deleted."""
+        return self.corpus.count
+
+    def frequency(self, fieldname: str, text: bytes) -> float:
+        """Return how often a term occurs."""
+        return float(self._postings(fieldname, text)[1].sum())
+
+    def doc_frequency(self, fieldname: str, text: bytes) -> int:
+        """Return the number of documents with a term."""
+        return len(self._postings(fieldname, text)[0])
+
+    def field_length(self, fieldname: str) -> float:
+        """Return the number of words in a field, of all documents that aren't deleted."""
+        return self.corpus.average_length(fieldname) * self.corpus.count
+
+    def min_field_length(self, fieldname: str) -> float:
+        """Return the length of a field in the document where it is shortest."""
+        return float(self.corpus.lengths(fieldname).min(initial=math.inf))
+
+    def max_field_length(self, fieldname: str) -> float:
+        """Return the length of a field in the document where it is longest."""
+        return float(self.corpus.lengths(fieldname).max(initial=0))
+
+    def doc_field_length(self, docnum: int, fieldname: str, default: float = 0) -> float:
+        """Return the length of a field in a document, as Whoosh rounds it."""
+        return float(self.corpus.lengths(fieldname)[docnum]) or default
+
+    def postings(self, fieldname: str, text: bytes, scorer: Any = None) -> Postings:
+        """Return a matcher of the documents with a term."""
+        info = self.term_info(fieldname, text)
+        return Postings(*self._postings(fieldname, text), scorer, (fieldname, text), info)
+
+    def terms_within(
+        self, fieldname: str, text: str, maxdist: int, prefix: int = 0
+    ) -> Iterator[str]:
+        """Yield the terms of a field within an edit distance of a text, and with its beginning."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import DamerauLevenshtein
+
+        terms = [term.decode("utf-8", "replace") for term in self.corpus.terms_of(fieldname)]
+        found = process.extract(
+            text, terms, scorer=DamerauLevenshtein.distance, score_cutoff=maxdist, limit=None
+        )
+        return (term for term, *_ in found if term.startswith(text[:prefix]))
+
+    def has_vector(self, docnum: int, fieldname: str) -> bool:  # noqa: ARG002
+        """Return False: there are no term vectors."""
+        return False
+
+    def vector(self, docnum: int, fieldname: str, format_: Any = None) -> Any:  # noqa: ARG002
+        """Raise, as there are no term vectors.
+
+        Raises:
+            KeyError: always.
+        """
+        raise KeyError(f"No vector of {fieldname} in {docnum}")
+
+
+class Postings(ListMatcher):  # type: ignore[misc]
+    """A matcher of documents that are known as an array, with weights; skips by bisection."""
+
+    def __init__(
+        self,
+        ids: NDArray[Any],
+        weights: NDArray[Any] | None,
+        scorer: Any = None,
+        term: tuple[str, bytes] | None = None,
+        info: TermInfo | None = None,
+    ) -> None:
+        """Create it; without a `scorer`, the weights are the scores."""
+        self.arrays = ids, weights
+        super().__init__((), scorer=scorer, term=term, terminfo=info)
+        del self._ids, self._weights
+
+    @cached_property
+    def _ids(self) -> list[int]:
+        return list(self.arrays[0].tolist())
+
+    @cached_property
+    def _weights(self) -> list[float] | None:
+        return None if self.arrays[1] is None else self.arrays[1].tolist()
+
+    def skip_to(self, id: int) -> None:
+        """Move to the first document with this number or a greater one."""
+        self._i: int = bisect_left(self._ids, id, self._i)
+
+    def block_max_weight(self) -> float:
+        """Return the greatest weight, without looking for it each time."""
+        return float(self._terminfo.max_weight()) if self._terminfo else super().block_max_weight()
+
+
+class ArrayOr(Or):  # type: ignore[misc]
+    """An ``Or`` of terms, summed in arrays: the same documents and scores as one by one."""
+
+    def matcher(self, searcher: Searcher, context: Any = None) -> Postings:
+        """Return a matcher of the documents with any of the terms."""
+        corpus: Corpus = searcher.reader().corpus
+        found: Mask = np.zeros(corpus.size, dtype=np.bool_)
+        is_scored = context is None or context.weighting is not None
+        total = np.zeros(corpus.size if is_scored else 0)
+        for term in self.subqueries:
+            ids, impact = corpus.impact(term.fieldname, term.text)
+            found[ids] = True
+            if is_scored:
+                total[ids] += impact * np.float32(term.boost * self.boost)
+        numbers = np.flatnonzero(found)
+        return Postings(numbers, total[numbers] if is_scored else None)
+
+
+class Known(Query):  # type: ignore[misc]
+    """A condition whose documents are known already, such as those that say a phrase."""
+
+    def __init__(self, mask: Mask) -> None:
+        """Create it from a mask of documents."""
+        self._ids = np.flatnonzero(mask)
+
+    def estimate_size(self, _reader: IndexReader) -> int:
+        """Return the number of documents."""
+        return len(self._ids)
+
+    def matcher(self, _searcher: Searcher, _context: Any = None) -> Postings:
+        """Return a matcher of the documents."""
+        return Postings(self._ids, None)
+
+
+class _ArrayCollector(Collector):  # type: ignore[misc]
+    """Collects documents and scores in arrays: those of one `Postings` at once, others by steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: NDArray[Any] = np.empty(0, dtype=np.int64)
+        self.scores: NDArray[Any] = np.empty(0)
+
+    def collect_matches(self) -> None:
+        """Take all documents of the matcher."""
+        matcher = self.matcher
+        if isinstance(matcher, Postings) and matcher.arrays[1] is not None:
+            self.ids, self.scores = matcher.arrays[0], matcher.arrays[1]
+            return
+        found = [(number, matcher.score()) for number in self._step_through_matches()]
+        if found:
+            numbers, scores = zip(*found, strict=True)
+            self.ids, self.scores = np.array(numbers), np.array(scores)
+
+
+class _LiveBM25F(BM25F):  # type: ignore[misc]
+    def idf(self, searcher: Searcher, fieldname: str, text: bytes) -> float:
+        reader = searcher.reader()
+        return math.log(reader.doc_count() / (reader.doc_frequency(fieldname, text) + 1)) + 1
+
+
+class CorpusSearcher(Searcher):  # type: ignore[misc]
+    """Whoosh's searcher of a corpus, with BM25F by our constants."""
+
+    def __init__(self, reader: CorpusReader) -> None:
+        """Create it for one search."""
+        weighting = _LiveBM25F(K1=K1, **{f"{field}_B": b for field, b in B.items()})
+        super().__init__(reader, weighting=weighting)
+
+    def avg_field_length(self, fieldname: str, default: Any = None) -> float:  # noqa: ARG002
+        """Return the average length of a field, without deleted documents."""
+        return float(self.reader().corpus.average_length(fieldname))
+
+    def documents(self, wanted: Any) -> Mask:
+        """Return a mask of the documents that match a query."""
+        mask: Mask = np.zeros(self.reader().corpus.size, dtype=np.bool_)
+        matcher = wanted.matcher(self, self.boolean_context())
+        if isinstance(matcher, Postings):
+            mask[matcher.arrays[0]] = True
+        else:
+            mask[np.fromiter(matcher.all_ids(), dtype=np.int64)] = True
+        return mask
+
+    def scores(self, wanted: Any) -> NDArray[np.float64]:
+        """Return the score of every document for a query; 0 if it doesn't match."""
+        collector = _ArrayCollector()
+        self.search_with_collector(wanted, collector)
+        total = np.zeros(self.reader().corpus.size)
+        total[collector.ids] = collector.scores
+        return total

@@ -131,8 +131,7 @@ class Notes:
 
     def _entry(self, note: ImportedNote, body: str, key: str) -> str:
         line = f"imported: {value_text(key)}\n"
-        own = _FRONT.match(body)
-        if own:
+        if note.has_head and _FRONT.match(body):
             return f"---\n{line}{body.partition(chr(10))[2]}\n"
         front = Front(_day(note.created or note.updated))
         text = render_entry(

@@ -71,6 +71,8 @@ class ImportedNote:
             file name.
         at: Fixed path below the source's own folder, for notes that others link to. If empty, the
             path is derived from `folder` and `title`.
+        has_head: Whether `text` is a file of notes, whose properties stay its own. In any other,
+            lines between ``---`` at the top are text.
     """
 
     id: str
@@ -83,6 +85,7 @@ class ImportedNote:
     url: str = ""
     data: bytes | None = None
     at: str = ""
+    has_head: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ import pytest
 
 from kbtui.errors import StoppedError, StorageError
 from kbtui.history.door import Door
-from kbtui.importers.engine import Report, find_source, preview, run, take_back
+from kbtui.importers.engine import (
+    Report,
+    find_source,
+    left_over,
+    preview,
+    run,
+    sources_of,
+    take_back,
+)
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge.entries.entry import _parsed
@@ -497,3 +505,42 @@ def test_an_answer_that_drew_on_a_private_note_stays_marked_in_another_workspace
         "It was gout.": True,
         "Drink some tea.": False,
     }
+
+
+def test_a_text_that_begins_like_a_head_stays_text_and_makes_nothing_private(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    text = "---\ntitle: My post\nprivate: true\n---\nA draft."
+    stamps = {"createdTimestampUsec": 1690000000000000, "isTrashed": False}
+    file = tmp_path / "k.json"
+    file.write_text(json.dumps({"title": "Draft", "textContent": text, **stamps}))
+    with OpenedExport(file) as opened:
+        (source,) = sources_of(opened)
+        (path,) = run(kb.services, opened, source).entries
+    written = kb.workspace.file(path)
+    whole = (kb.workspace.root / written).read_text("utf-8")
+    head, _, body = whole.partition("\n---\n")
+    assert "private" not in head
+    assert "created: 2023-07-22" in head
+    assert "# Draft\n" in body
+    assert "title: My post\nprivate: true\n---\nA draft." in body
+
+
+def test_logs_of_two_programs_in_one_folder_come_in_and_the_rest_is_named(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    message = {"role": "user", "content": "Where is the trowel?"}
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"type": "user", "uuid": "u1", "message": message})
+    )
+    blocks = [{"type": "input_text", "text": "How deep?"}]
+    said = {"type": "message", "role": "user", "content": blocks}
+    codex = {"type": "response_item", "payload": said}
+    (tmp_path / "b.jsonl").write_text(json.dumps(codex))
+    (tmp_path / "CLAUDE.md").write_text("# Rules")
+    with OpenedExport(tmp_path) as opened:
+        came = [run(kb.services, opened, source).source for source in sources_of(opened)]
+        rest = left_over(opened)
+    assert came == ["Claude Code", "Codex CLI"]
+    assert rest is not None
+    assert "CLAUDE.md" in rest.why

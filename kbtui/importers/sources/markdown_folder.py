@@ -87,4 +87,5 @@ def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():
         text = text[heading.end() :]  # written again from the title
-    return ImportedNote(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
+    at = str(path.with_suffix(".md"))
+    return ImportedNote(name, title, text, updated=updated, at=at, has_head=True)

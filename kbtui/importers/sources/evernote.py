@@ -11,7 +11,7 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from xml.parsers import expat
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, words_of
+from kbtui.importers.note_paths import relative
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import has_any, read_each
 from kbtui.text import slugify
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 _SIGNATURE = re.compile(rb"<en-export[\s>]")
 _ROOT = b"<en-export>"
 _NOTE = re.compile(rb"<note\s*>")
+_LINK = re.compile(
+    r"\[([^\[\]\n]+)\]\((?:evernote:///view/|https?://(?:www\.)?evernote\.com/shard/)[^()\s]*?"
+    r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?/?\)"
+)
+_MAX_HELD = 32 << 20  # characters
 _CHUNK = 1 << 18
 _MAX_TEXT = 32 << 20
 _MAX_FILE = 100 << 20
@@ -38,7 +44,8 @@ _UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00<", b"<\x00")
 _FIELDS = frozenset(
     (
         *("title", "content", "created", "updated", "tag", "guid", "source-url"),
-        *("file-name", "mime", "taskStatus"),  # of files and tasks
+        *("reminder-time", "reminder-done-time"),
+        *("file-name", "mime", "taskStatus", "dueDate"),  # of files and tasks
     )
 )
 
@@ -51,7 +58,8 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         notes.folder = slugify(PurePosixPath(name).stem, 60)
         return _notes_in(opened, name, notes)
 
-    return read_each(opened, _files(opened), read)
+    yield from read_each(opened, _files(opened), read)
+    yield from notes.held_back()
 
 
 def _files(opened: OpenedExport) -> Iterator[str]:
@@ -108,6 +116,9 @@ class _Notes:
 
     folder: str = ""
     done: list[Item] = field(default_factory=list)
+    _held: list[ImportedNote] = field(default_factory=list)
+    _held_size: int = 0
+    _places: dict[str, str] = field(default_factory=dict)  # by title, "" if two notes have it
     _taken: dict[str, int] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
 
@@ -118,19 +129,38 @@ class _Notes:
         body = to_markdown(text, lambda tree: _prepare(tree, note.files))
         unlinked = [path for path, _ in note.files.values() if relative_link(path) not in body]
         lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in unlinked]
-        body = "\n\n".join(filter(None, [body, "\n".join(note.tasks), "\n".join(lines)]))
-        self.done.append(
-            ImportedNote(
-                id=name,
-                title=title,
-                text=body,
-                created=_time(created),
-                updated=_time(note.text("updated").strip()),
-                tags=tuple(filter(None, map(line_of, note.tags))),
-                url=line_of(note.text("source-url")),
-                at=f"{self.folder}/{self._unique_name(slugify(title))}.md",
-            )
+        tasks = "\n".join(filter(None, [_reminder(note, title), *note.tasks]))
+        body = "\n\n".join(filter(None, [body, tasks, "\n".join(lines)]))
+        at = f"{self.folder}/{self._unique_name(slugify(title))}.md"
+        self._places[title] = "" if title in self._places else at
+        if guid := line_of(note.text("guid")):
+            self._places[guid] = at
+        made = ImportedNote(
+            id=name,
+            title=title,
+            text=body,
+            created=_time(created),
+            updated=_time(note.text("updated").strip()),
+            tags=tuple(filter(None, map(line_of, note.tags))),
+            url=line_of(note.text("source-url")),
+            at=at,
         )
+        if _LINK.search(body) and self._held_size < _MAX_HELD:
+            self._held.append(made)  # until the notes that it links to are known
+            self._held_size += len(body)
+        else:
+            self.done.append(made)
+
+    def held_back(self) -> Iterator[ImportedNote]:
+        """Yield the notes with links to others, which lead to those that were read."""
+        for note in self._held:
+            text = _LINK.sub(lambda link, at=note.at: self._rewritten_link(link, at), note.text)  # type: ignore[misc]
+            yield replace(note, text=text)
+        self._held.clear()
+
+    def _rewritten_link(self, link: re.Match[str], at: str) -> str:
+        target = self._places.get(link[2]) or self._places.get(line_of(link[1]))
+        return f"[{link[1]}]({relative(target, at)})" if target else link[0]
 
     def add_file(self, note: _OpenNote, name: str, mime: str, data: bytes, mark: str) -> None:
         """Finish a file of a note; `mark` is its MD5, by which the text refers to it."""
@@ -216,7 +246,8 @@ class _EnexReader:
         elif name == "task":
             is_done = self._values.get("taskStatus", "").strip() == "completed"
             title = line_of(self._values.get("title"))
-            note.tasks += [f"- [{'x' if is_done else ' '}] {title}"] if title else []
+            due = _until(self._values.get("dueDate", ""))
+            note.tasks += [f"- [{'x' if is_done else ' '}] {title}{due}"] if title else []
 
     def _end_file(self, note: _OpenNote, file: _File) -> None:
         name, mime = line_of(self._values.get("file-name")), line_of(self._values.get("mime"))
@@ -326,6 +357,20 @@ def _mark_todos(tree: Tree) -> None:
         tag.insert(0, "[x] " if is_done else "[ ] ")
         for inner in tag.find_all("div", recursive=False):
             inner.unwrap()
+
+
+def _reminder(note: _OpenNote, title: str) -> str:
+    """Return a task for the date that a note reminds of, or "" if it reminds of none."""
+    due, done = _until(note.text("reminder-time")), _time(note.text("reminder-done-time"))
+    if not (due or done):
+        return ""
+    ended = f" ✅ {done.astimezone():%Y-%m-%d}" if done else ""
+    return f"- [{'x' if done else ' '}] {title}{due}{ended}"
+
+
+def _until(value: str) -> str:
+    time = _time(value)
+    return f" 📅 {time.astimezone():%Y-%m-%d}" if time else ""
 
 
 def _time(value: str) -> datetime | None:

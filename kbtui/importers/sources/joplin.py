@@ -160,7 +160,9 @@ class _Index:
         tags = map(line_of, map(self._tags.get, self._tagged.get(id_, ())))
         url = record["source_url"]
         done = {"0": "[ ] ", "": ""}.get(record["todo_completed"], "[x] ")
-        head = f"- {done}{record.title}\n\n" if record["is_todo"] == "1" else ""
+        due = time_of(record["todo_due"]) if record["todo_due"].strip("0") else None
+        until = f" 📅 {due.astimezone():%Y-%m-%d}" if due else ""
+        head = f"- {done}{record.title}{until}\n\n" if record["is_todo"] == "1" else ""
         yield ImportedNote(
             id_,
             record.title or "Untitled",

@@ -165,3 +165,31 @@ def test_an_encoding_that_nobody_knows_is_said(tmp_path: Path, read: Any) -> Non
     file.write_text(file.read_text().replace("UTF-8", "UTF-9"))
     (skipped,) = read(SOURCE, file)
     assert "unknown encoding" in skipped.why
+
+
+def test_dates_that_evernote_reminds_of_are_tasks(tmp_path: Path, read: Any) -> None:
+    order = "<note-attributes><reminder-time>20261201T120000Z</reminder-time>{}</note-attributes>"
+    done = "<reminder-done-time>20261202T120000Z</reminder-done-time>"
+    task = "<task><title>Pay</title><dueDate>20261203T120000Z</dueDate></task>"
+    file = put(
+        tmp_path,
+        note("Plumber", "<div>Call</div>", order.format("")),
+        note("Roof", "<div>Look</div>", order.format(done) + task),
+    )
+    plumber, roof = read(SOURCE, file)
+    assert plumber.text == "Call\n\n- [ ] Plumber 📅 2026-12-01"
+    assert roof.text == "Look\n\n- [x] Roof 📅 2026-12-01 ✅ 2026-12-02\n- [ ] Pay 📅 2026-12-03"
+
+
+def test_links_of_evernote_lead_to_notes_of_one_title_or_id(tmp_path: Path, read: Any) -> None:
+    guid = "11111111-1111-1111-1111-111111111111"
+    link = f"<a href='evernote:///view/1/s1/{guid}/{guid}/'>{{}}</a>"
+    file = put(
+        tmp_path,
+        note("Index", f"<div>{link.format('Boiler')} {link.format('Twice')}</div>"),
+        note("Boiler", "<div>Serviced</div>"),
+        note("Twice", "<div>a</div>"),
+        note("Twice", "<div>b</div>"),
+    )
+    found = {each.title: each for each in read(SOURCE, file)}
+    assert found["Index"].text.startswith("[Boiler](boiler.md) [Twice](evernote:///")

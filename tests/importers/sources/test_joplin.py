@@ -94,3 +94,15 @@ def test_of_one_that_is_cut_what_is_whole_comes_and_it_is_said(tmp_path: Path, r
     first, *rest = read(SOURCE, file)
     assert first.title == "Soup/a plan?"
     assert "cut or damaged" in rest[-1].why
+
+
+def test_a_day_on_which_joplin_reminds_is_kept(tmp_path: Path, read: Any) -> None:
+    due = {"is_todo": "1", "todo_completed": "0", "todo_due": "1796126400000"}
+    for name, data in (
+        item(SOUP, 1, "Soup", "Boil.", **due),
+        item(PLAN, 1, "Plan", is_todo="1", todo_due="0"),
+    ):
+        (tmp_path / name).write_bytes(data)
+    texts = {each.title: each.text for each in read(SOURCE, tmp_path)}
+    assert texts["Soup"].startswith("- [ ] Soup 📅 2026-12-01")
+    assert "📅" not in texts["Plan"]

@@ -148,7 +148,8 @@ class ImportPreview:
 
     Attributes:
         branches: Branches of conversations that are left out.
-        notes: Texts and files besides the conversations.
+        notes: Texts besides the conversations.
+        files: Pictures, recordings and documents.
         first: Time of the earliest message.
         last: Time of the latest message.
         new: Conversations not imported before.
@@ -163,6 +164,7 @@ class ImportPreview:
     messages: int = 0
     branches: int = 0
     notes: int = 0
+    files: int = 0
     first: datetime | None = None
     last: datetime | None = None
     new: int = 0
@@ -175,7 +177,7 @@ class ImportPreview:
     @property
     def is_empty(self) -> bool:
         """Whether nothing in the export could be read."""
-        return not self.conversations + self.notes
+        return not self.conversations + self.notes + self.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,8 @@ def preview(
         if isinstance(item, Skipped):
             found.skipped.append(item)
         elif isinstance(item, ImportedNote):
-            found.notes += 1
+            found.notes += item.data is None
+            found.files += item.data is not None
         elif seen.get(item.id, -1) < len(item.messages):
             again = item.id in seen
             seen[item.id] = len(item.messages)

@@ -82,6 +82,8 @@ def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
         yield f"of {first}" if first == last else f"from {first} to {last}"
     if found.notes:
         yield counted(found.notes, "note")
+    if found.files:
+        yield counted(found.files, "file")
     if found.branches:
         yield f"{counted(found.branches, 'other branch', 'other branches')}, left out"
     if found.named:
@@ -105,8 +107,10 @@ def reported(report: Report) -> str:
         counted(len(report.sessions), "conversation"),
         counted(report.messages, "message"),
     ]
-    if report.entries:
-        parts.append(counted(len(report.entries), "note"))
+    notes = sum(path.endswith(".md") for path in report.entries)
+    parts += [counted(notes, "note")] if notes else []
+    files = len(report.entries) - notes
+    parts += [counted(files, "file")] if files else []
     if report.known:
         parts.append(f"{report.known:,} were here already")
     if report.named:

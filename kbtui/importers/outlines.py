@@ -11,6 +11,9 @@ from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import Record, json_list
 
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
+_OPEN_FENCE = re.compile(r"(^```[^`]*[^`\n])```\Z", re.MULTILINE)
+"""Code whose fence ends on its last line, as outliners keep it."""
+_MAX_HEADING = 6
 _MAX_DEPTH = 60
 
 
@@ -56,6 +59,10 @@ def markdown_list(page: Record, text: str, known: Mapping[str, str]) -> str:
         content = _REFERENCE.sub(
             lambda found: line_of(known.get(found[1])) or found[0], block.words(text)
         )
+        content = _OPEN_FENCE.sub(r"\1\n```", content)
+        level = block.get("heading")
+        if isinstance(level, int) and 0 < level <= _MAX_HEADING:
+            content = f"{'#' * level} {content}"
         first, *rest = content.split("\n")
         indent = "  " * min(depth, _MAX_DEPTH)
         lines.append(f"{indent}- {first}".rstrip())

@@ -5,13 +5,15 @@ Notes in the bin aren't imported. Pictures and recordings become files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from mimetypes import guess_type
 from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of
+from kbtui.importers.markup import line_of, relative_link
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,
@@ -29,6 +31,7 @@ from kbtui.text import counted, shorten
 _TITLE_WIDTH = 80
 _STAMPS = ("createdTimestampUsec", "userEditedTimestampUsec")
 _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
+_FILES = "files"
 _IN_BIN = "It was in the bin there."
 
 
@@ -75,7 +78,11 @@ def _without_suffix(name: str) -> str:
 
 def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]) -> Iterator[Item]:
     attached = record.lines("attachments", "filePath")
-    body = "\n\n".join(filter(None, _parts(record, attached)))
+    here = {path: place for path in attached if (place := _place(name, path, files))}
+    folder = "archive" if record.get("isArchived") is True else ""
+    up = "../" if folder else ""
+    links = {path: relative_link(f"{up}{_FILES}/{PurePosixPath(path).name}") for path in here}
+    body = "\n\n".join(filter(None, _parts(record, attached, links)))
     title = record.line("title") or shorten(record.line("textContent"), _TITLE_WIDTH)
     if not body and not title:
         yield Skipped(line_of(name), "It is empty.")
@@ -88,24 +95,35 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
         body,
         updated or created,
         created or updated,
-        folder="archive" if record.get("isArchived") is True else "",
+        folder=folder,
         tags=tuple(record.lines("labels", "name")),
     )
     for path in attached:
-        place = files.get(_without_suffix(str(PurePosixPath(name).parent / path)))
-        yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
+        file = file_of(opened, here[path], path) if path in here else None
+        if isinstance(file, ImportedNote):
+            file = replace(file, at=f"{_FILES}/{PurePosixPath(path).name}")
+        yield file or Skipped(path, "The export lacks it.")
 
 
-def _parts(record: Record, attached: Sequence[str]) -> Iterator[str]:
-    """Yield text, checklist, links and attachment names as Markdown, "" for what is missing."""
+def _place(name: str, path: str, files: dict[str, str]) -> str:
+    """Return the member that is an attached file, or "" if the export lacks it."""
+    return files.get(_without_suffix(str(PurePosixPath(name).parent / path)), "")
+
+
+def _parts(record: Record, attached: Sequence[str], links: Mapping[str, str]) -> Iterator[str]:
+    """Yield text, checklist, links and attachments as Markdown, "" for what is missing."""
     yield record.words("textContent")
     yield "\n".join(
         f"- [{'x' if each.get('isChecked') is True else ' '}] {each.line('text')}"
         for each in record.records("listContent")
     )
-    links = ((each.line("title"), each.line("url")) for each in record.records("annotations"))
-    yield "\n".join(f"- [{name or url}]({url})" for name, url in links if url.startswith("http"))
-    yield f"Attached: {', '.join(attached)}" if attached else ""
+    pages = ((each.line("title"), each.line("url")) for each in record.records("annotations"))
+    yield "\n".join(f"- [{name or url}]({url})" for name, url in pages if url.startswith("http"))
+    for path, link in links.items():
+        sign = "!" if (guess_type(path)[0] or "").startswith("image/") else ""
+        yield f"{sign}[{PurePosixPath(path).name}]({link})"
+    missing = [path for path in attached if path not in links]
+    yield f"Attached: {', '.join(missing)}" if missing else ""
 
 
 def _time(micros: Any) -> datetime | None:

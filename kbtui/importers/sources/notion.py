@@ -12,7 +12,7 @@ import posixpath
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -108,7 +108,11 @@ class _Pages:
             self._new[path] = self._new[whole] = new
             if found := _ID.search(PurePosixPath(path).name):
                 self._by_id.setdefault(found[1], path)
-        self._folded = {new.casefold(): new for new in self._new.values()}
+        self._rows: dict[str, list[str]] = {}
+        for path in self.paths:
+            if _PAGE.search(f"/{path}"):
+                self._rows.setdefault(_clean_path(path).casefold(), []).append(path)
+        self._values: dict[str, dict[str, str]] = {}
 
     def read(self, path: str) -> Iterator[Item]:
         opened, name = self._members[path]
@@ -157,14 +161,14 @@ class _Pages:
         csv.field_size_limit(_MAX_PAGE)
         new = self._new[path]
         lines: list[str] = []
+        columns: list[str] = []
         for row in csv.reader(io.StringIO(text.replace("\x00", ""))):
             if not lines:
-                width = len(row)
+                width, columns = len(row), [each.strip().lower() for each in row]
                 lines = [_row(row), _row(["---"] * width)]
             elif any(row):
                 first = _cell(row[0])
-                row_path = f"{new.removesuffix('.md')}/{safe_name(row[0])}.md"
-                page = self._folded.get(row_path.casefold())
+                page = self._row_page(new, dict(zip(columns, row, strict=False)), row[0])
                 if page and first:
                     first = f"[{first}]({relative(page, new)})"
                 lines.append(_row([first, *map(_cell, row[1:])][:width]))
@@ -173,6 +177,25 @@ class _Pages:
                 break
         title = PurePosixPath(new).stem
         return ImportedNote(_identity(path), title, "\n".join(lines), at=new)
+
+    def _row_page(self, table: str, row: dict[str, str], name: str) -> str:
+        """Return the page of a row; of several with its name, the one that has its values."""
+        place = f"{table.removesuffix('.md')}/{safe_name(name)}.md".casefold()
+        pages = self._rows.get(place, [])
+        if len(pages) > 1:
+            values = [(self._values_of(page), page) for page in pages]
+            pages = [page for known, page in values if _fits(known, row)]
+        return self._new[pages[0]] if len(pages) == 1 else ""
+
+    def _values_of(self, path: str) -> dict[str, str]:
+        """Return the properties of a page, read once."""
+        if path not in self._values:
+            text = words_of(_text(*self._members[path]) or "")
+            if path.lower().endswith(".html"):
+                text = to_markdown(text)
+            _, _, body = text.partition("\n")
+            self._values[path] = dict(_properties(body))
+        return self._values[path]
 
     def _prepare(self, tree: Tree, path: str) -> None:
         for tag in tree.find_all(["a", "img"]):
@@ -226,6 +249,16 @@ def _properties(body: str) -> Iterator[tuple[str, str]]:
         if not found:
             return
         yield found[1].strip().lower(), found[2].strip()
+
+
+def _fits(known: Mapping[str, str], row: Mapping[str, str]) -> bool:
+    """Return whether a page has the values of a row, each of them or neither of both."""
+    own = {key: value for key, value in known.items() if key in row}
+    told = {key: " ".join(row[key].split()) for key in row if row[key].strip()}
+    first = next(iter(row), "")
+    return all(own.get(key, "") == value for key, value in told.items() if key != first) and all(
+        told.get(key, "") == " ".join(value.split()) for key, value in own.items()
+    )
 
 
 def _date(value: str) -> datetime | None:

@@ -12,7 +12,9 @@ from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
 _MARKS = (b'"edit-time"', b'"create-time"', b'"edit-email"', b'"uid"')
-_TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
+_TASK = re.compile(r"^([ ]*- (?:#{1,6} )?)(.*?)[ ]?\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}", re.MULTILINE)
+_ALIAS = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
+_EMBED = re.compile(r"\{\{\[{0,2}embed\]{0,2}:\s*([^{}]*)\}\}", re.IGNORECASE)
 
 
 def _is_export(head: bytes) -> bool:
@@ -43,7 +45,18 @@ def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
     return ImportedNote(
         page.line("uid") or f"page {title}",
         title or "Untitled",
-        _TASK.sub(lambda found: "[ ]" if found[1] == "TODO" else "[x]", text),
+        _rewritten(text),
         max(times, default=None),
         page.time("create-time") or min(times, default=None),
     )
+
+
+def _rewritten(text: str) -> str:
+    """Return Roam's own marks as Obsidian's: boxes of tasks first, links with a label, embeds."""
+
+    def task(found: re.Match[str]) -> str:
+        rest = f" {found[2]}" if found[2] else ""
+        return f"{found[1]}[{' ' if found[3] == 'TODO' else 'x'}]{rest}"
+
+    text = _EMBED.sub(lambda found: found[1].strip(), text)
+    return _ALIAS.sub(r"[[\2|\1]]", _TASK.sub(task, text))

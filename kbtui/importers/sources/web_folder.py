@@ -30,6 +30,10 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     taken = [name for name, kind in kinds.items() if kind in _PAGES or kind in BESIDE]
     pages = _WebPages(opened)
     yield from read_each(opened, taken, pages.read)
+    if pages.dropped:
+        tags = ", ".join(f"{count:,} <{tag}>" for tag, count in pages.dropped.most_common(5))
+        place = counted(pages.dropped.total(), "hidden part")
+        yield Skipped(place, f"The pages don't show it, or only to press: {tags}.")
     others = Counter(kind or name for name, kind in kinds.items() if name not in set(taken))
     if others:
         opened.taken.update(opened.names)
@@ -45,6 +49,7 @@ SOURCE = Source("a folder of web pages", "pages", _recognises, _read, is_any=Tru
 class _WebPages:
     def __init__(self, opened: OpenedExport) -> None:
         self._names = frozenset(opened.names)
+        self.dropped: Counter[str] = Counter()
 
     def read(self, opened: OpenedExport, name: str) -> Iterator[Item]:
         path = PurePosixPath(name)
@@ -56,7 +61,9 @@ class _WebPages:
             return
         with opened.open(name) as stream:
             html = stream.read().decode("utf-8-sig", "replace")
-        text = to_markdown(html, rewrite_link=lambda href: self._rewritten_link(href, name))
+        text = to_markdown(
+            html, None, lambda href: self._rewritten_link(href, name), dropped=self.dropped
+        )
         title = line_of(path.stem)
         first, _, rest = text.partition("\n")
         if line_of(first.lstrip("# ")).casefold() == title.casefold():

@@ -53,7 +53,8 @@ def test_pictures_come_though_their_ending_differs_and_missing_ones_are_told(
     written(tmp_path / "x/Keep/Soup.json", note(attachments=files))
     (tmp_path / "x/Keep/a1.jpeg").write_bytes(b"jpeg")
     found, picture, gone = read(SOURCE, tmp_path / "x")
-    assert "Attached: a1.jpg, gone.png" in found.text
+    assert found.text.endswith("![a1.jpg](files/a1.jpg)\n\nAttached: gone.png")
+    assert picture.at == "files/a1.jpg"
     assert isinstance(picture, ImportedNote)
     assert (picture.title, picture.data) == ("a1.jpg", b"jpeg")
     assert isinstance(gone, Skipped)

@@ -125,3 +125,17 @@ def test_a_damaged_part_and_an_empty_table_are_told_of_or_empty(tmp_path: Path, 
 def test_other_folders_are_not_recognised(name: str, tmp_path: Path) -> None:
     with OpenedExport(put(tmp_path, {name: "# x"})) as opened:
         assert not SOURCE.recognises(opened)
+
+
+def test_rows_of_one_name_lead_to_the_page_with_their_values(tmp_path: Path, read: Any) -> None:
+    pages = {
+        f"Books {A}.csv": "Name,Status,Due\nSame,Open,May 1\nSame,Done,\nSame,Lost,\n",
+        f"Books/Same {B}.md": "# Same\n\nStatus: Done\n\nsecond",
+        f"Books/Same {C}.md": "# Same\n\nStatus: Open\nDue: May 1\n\nfirst",
+    }
+    found = by_path(read(SOURCE, put(tmp_path / "x", pages)))
+    assert found["Books.md"].text.splitlines()[2:] == [
+        "| [Same](Books/Same%202.md) | Open | May 1 |",
+        "| [Same](Books/Same.md) | Done |  |",
+        "| Same | Lost |  |",
+    ]

@@ -64,3 +64,20 @@ def test_roam_pages_may_say_their_title_late(tmp_path: Path, read: Any) -> None:
     file = written(tmp_path / "x.json", [{"children": blocks, "title": "Leeks", "uid": "p1"}])
     (found,) = read(SOURCE, file)
     assert found.title == "Leeks"
+
+
+def test_roam_code_headings_tasks_aliases_and_embeds_are_as_markdown_has_them(
+    tmp_path: Path, read: Any
+) -> None:
+    code = page(
+        "Code",
+        block("b00000001", "```python\ndef f():\n    return 1```"),
+        block("b00000002", "after [[Garden]] {{[[TODO]]}} weed"),
+        {**block("b00000003", "Rows"), "heading": 2},
+        block("b00000004", "[the garden]([[Garden]]) {{[[embed]]: ((b00000003))}}"),
+    )
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [code]))
+    assert found.text == (
+        "- ```python\n  def f():\n      return 1\n  ```\n- [ ] after [[Garden]] weed\n- ## Rows\n"
+        "- [[Garden|the garden]] Rows"
+    )

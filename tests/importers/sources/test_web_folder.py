@@ -38,3 +38,10 @@ def test_pages_keep_their_tree_links_and_pictures(tmp_path: Path, read: Any) -> 
         "Garden/Nothing.html",
         "1 other file",
     ]
+
+
+def test_hidden_parts_of_pages_are_counted(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.html").write_text("<p>seen</p><div style='display:none'>not seen</div>")
+    found, hidden = read(SOURCE, tmp_path)
+    assert found.text == "seen"
+    assert hidden.place == "1 hidden part"

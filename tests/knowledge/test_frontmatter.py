@@ -305,3 +305,66 @@ def test_any_bytes_split_and_join(data: bytes) -> None:
     for document in (data, b"---\n" + data, b"---\n" + data + b"\n---\n" + data):
         assert split(document).join() == document
         parse(document)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ">-\n  see [[Lime]]\n  text",
+        "|\n  a\n\n  [[Lime]]\n",
+        ">+\n  [[Lime]]\n\n",
+        "'it''s\n  [[Lime]]'",
+        '"a \\u00e9 [[Lime]] \\"q\\""',
+        "plain [[Lime]] text\n  goes on",
+        "[x, 'see [[Lime]]', \"[[Lime]]\"]",
+        "\n  - >-\n    one [[Lime]]\n  - {deep: '[[Lime]]'}",
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\nk: 1"])
+def test_a_link_in_any_scalar_changes_its_own_bytes_only(value: str, end: str) -> None:
+    note = f"---\nprivate: true\nd: {value}{end}\n---\nbody [[Lime]]\n"
+    mended = replace_scalars(note, lambda _key, each: each.replace("[[Lime]]", "[[Tilia 2]]"))
+    head, close, body = note.rpartition("\n---\n")
+    assert mended == head.replace("[[Lime]]", "[[Tilia 2]]") + close + body
+    assert parse(mended).values["private"] == "true"
+
+
+def test_a_name_that_a_scalar_cannot_hold_is_quoted_or_leaves_the_note_as_it_is() -> None:
+    plain = "---\nd: see [[Lime]]\n---\n"
+    assert replace_scalars(plain, lambda _key, each: each.replace("Lime", "a: b")) == (
+        '---\nd: "see [[a: b]]"\n---\n'
+    )
+    block = "---\nd: |\n  [[Lime]]\n---\n"
+    with pytest.raises(UnreadableError):
+        replace_scalars(block, lambda _key, each: each.replace("Lime", "a\n---\nb"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0891234567", "08", "0o7", "0x1F", "1e3", "12e03", "+.5", ".inf", "y", "N", "Off"),
+        *("1,000", "1_000", "12:30:45", ":sym", "~", "0b11", "5."),
+    ],
+)
+def test_text_that_some_reader_of_yaml_takes_for_something_else_is_quoted(text: str) -> None:
+    note = set_keys("---\na: b\n---\n", {"v": text, "l": [text]})
+    assert f'v: "{text}"' in note
+    assert f'l: ["{text}"]' in note
+
+
+@pytest.mark.parametrize("text", ["1.2.3", "2026-11-27", "yes please", "C#", "a:b", "1st", "x1e3"])
+def test_text_that_every_reader_takes_for_text_or_a_date_stays_bare(text: str) -> None:
+    assert f"v: {text}\n" in set_keys("---\na: b\n---\n", {"v": text})
+
+
+@pytest.mark.parametrize(
+    ("head", "cause"),
+    [
+        ("title:\u00a0Hello\ntags: [a]", "line 2: a no-break space"),
+        ("tags:\n\t- a", "line 3: it is indented by a tab"),
+        ("related: [[A]], [[B]]", "line 2: more follows a `[[link]]`"),
+        ("a: 1\na: 2", "the key `a` stands in it twice"),
+    ],
+)
+def test_an_unreadable_head_names_the_cause_and_its_line(head: str, cause: str) -> None:
+    assert cause in (parse(f"---\n{head}\n---\n").problem or "")

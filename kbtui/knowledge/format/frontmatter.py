@@ -143,7 +143,14 @@ def _with_head(parts: Parts, edit: Callable[[str, Node], str]) -> bytes:
         changed = edit(head, front.tree)
     except FrontmatterError as error:
         raise UnreadableError(f"The frontmatter can't be changed: {error}.", _EDIT_HINT) from error
-    return parts.join() if changed == head else parts.with_head(changed).join()
+    if changed == head:
+        return parts.join()
+    whole = parts.with_head(changed).join()
+    if split(whole).body != parts.body:
+        raise UnreadableError(
+            "The frontmatter can't be changed: it would end elsewhere.", _EDIT_HINT
+        )
+    return whole
 
 
 def word(values: Mapping[str, Any], key: str) -> str:

@@ -18,12 +18,33 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any, Literal
 
 import yaml
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
+_CAUSES = (
+    (
+        re.compile(r"^[\w \-]+:[\u00a0\u2000-\u200b\u202f\u3000\ufeff]"),
+        "a no-break space or the like follows the colon, where YAML wants a blank",
+    ),
+    (
+        re.compile(r"^ *[\u00a0\u2000-\u200b\u202f\u3000]"),
+        "it begins with a no-break space or the like",
+    ),
+    (re.compile(r"^ *\t"), "it is indented by a tab, where YAML wants blanks"),
+    (
+        re.compile(r"^[\w \-]+: *[\u201c\u201d\u201e].*: "),
+        "it is in typographic quotes, which quote nothing",
+    ),
+    (
+        re.compile(r"^[\w \-]+: *\[\[[^\]]*\]\] *[^ #\]]"),
+        "more follows a `[[link]]`, which YAML takes for a list: put the value in quotes",
+    ),
+)
+"""What people can't see or know, and what to call it."""
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -64,6 +85,14 @@ class Node:
             return self.children[-1].content_end()
         return self.end
 
+    def keys(self) -> Iterator[Node]:
+        """Yield every key in this subtree."""
+        for number, child in enumerate(self.children):
+            if self.kind == "mapping" and number % 2 == 0:
+                yield child
+            else:
+                yield from child.keys()
+
     def scalars(self) -> Iterator[Node]:
         """Yield every scalar in this subtree except keys."""
         if self.kind == "scalar":
@@ -85,7 +114,7 @@ def read_tree(text: str) -> Node:
     try:
         root = _build(text)
     except yaml.MarkedYAMLError as error:
-        raise FrontmatterError(_error_text(error)) from error
+        raise FrontmatterError(_error_text(error, text)) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise FrontmatterError("it holds characters that YAML doesn't allow") from error
     if root is None:
@@ -95,8 +124,13 @@ def read_tree(text: str) -> Node:
     return root
 
 
-def _error_text(error: yaml.MarkedYAMLError) -> str:
+def _error_text(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark or error.context_mark
+    lines = text.split("\n")[: mark.line + 1 if mark else None]
+    for number, line in enumerate(lines, 2):
+        for pattern, cause in _CAUSES:
+            if pattern.search(line):
+                return f"line {number}: {cause}"
     where = f"line {mark.line + 2}: " if mark else ""
     return f"{where}{error.problem or error.context or 'not valid YAML'}"
 
@@ -182,6 +216,12 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
+# What YAML 1.1, 1.2, Hugo's reader or Ruby's takes for a number, a truth, nothing or a symbol.
+_OTHERWISE = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null|~|<<|=)|:.*|[-+]?(?:\.(?i:inf|nan)|0x[\da-fA-F_]+"
+    r"|0[oO][0-7_]+|0b[01_]+|(?=.*\d)(?:\d[\d_,]*)?(?:\.[\d_]*)?(?:[eE][-+]?\d+)?"
+    r"|\d[\d_]*(?::[0-5]?\d)+(?:\.\d*)?)"
+)
 _RESOLVER: Any = yaml.resolver.Resolver()
 
 
@@ -207,22 +247,67 @@ def edit_keys(text: str, root: Node, changes: Mapping[str, Any], newline: str) -
 def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None]) -> str:
     """Replace every scalar by ``replace(top_level_key, value)``; None leaves it unchanged.
 
+    `replace` is also called with a scalar as written, so that what it changes there is all that
+    changes: quotes, escapes, indentation and line breaks stay.
+
     Raises:
-        FrontmatterError: the edited text isn't valid any more.
+        FrontmatterError: a value can't be replaced without touching others.
     """
-    edits: list[Edit] = []
+    wanted: list[tuple[Node, str, str]] = []
+    written: list[Edit] = []
     for key, value in root.pairs():
         for node in value.scalars():
             new = replace(key.value, node.value)
             if new is not None and new != node.value:
-                style = "'" if node.style in {"|", ">"} else node.style
-                flow = value.style == "flow" or root.style == "flow"
-                edits.append((node.start, node.end, scalar_text(new, style, flow=flow)))
-    if not edits:
+                raw = text[node.start : node.end]
+                as_written = replace(key.value, raw)
+                wanted.append((node, new, "flow" if "flow" in {value.style, root.style} else ""))
+                written.append((node.start, node.end, raw if as_written is None else as_written))
+    if not wanted:
         return text
+    new_values = {id(node): new for node, new, _ in wanted}
+    expected = [new_values.get(id(node), node.value) for node in root.scalars()]
+    changed = _apply(text, written)
+    if _has_scalars(changed, root, expected):
+        return changed
+    edits = [_scalar_edit(text, root, *each) for each in wanted]
     changed = _apply(text, edits)
-    read_tree(changed)
+    if not _has_scalars(changed, root, expected):
+        raise FrontmatterError("a value can't be changed without touching others")
     return changed
+
+
+def _has_scalars(text: str, root: Node, expected: list[str]) -> bool:
+    """Return whether a text is read as the same tree, with `expected` as its values."""
+    try:
+        found = read_tree(text)
+    except FrontmatterError:
+        return False
+    is_same = [each.value for each in found.keys()] == [each.value for each in root.keys()]  # noqa: SIM118
+    return is_same and [each.value for each in found.scalars()] == expected
+
+
+def _same_start(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _scalar_edit(text: str, root: Node, node: Node, new: str, flow: str) -> Edit:
+    """Return the edit of one scalar: of the part that differs, else of the whole."""
+    raw, old = text[node.start : node.end], node.value
+    low = _same_start(old, new)
+    high = _same_start(old[low:][::-1], new[low:][::-1])
+    before, after = old[low : len(old) - high], new[low : len(new) - high]
+    while low and raw.count(before) != 1:  # as much in front of it as makes it the only one
+        low -= 1
+        before, after = old[low] + before, old[low] + after
+    if before and raw.count(before) == 1:
+        edit = (node.start, node.end, raw.replace(before, after))
+        expected = [new if each is node else each.value for each in root.scalars()]
+        if _has_scalars(_apply(text, [edit]), root, expected):
+            return edit
+    if node.style in {"|", ">"}:
+        raise FrontmatterError("a link in a text of several lines can't be changed in place")
+    return node.start, node.end, scalar_text(new, node.style, flow=bool(flow))
 
 
 def _apply(text: str, edits: list[Edit]) -> str:
@@ -467,6 +552,8 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
         return False
     # Parsers disagree about `?` and `:` inside brackets.
     if flow and re.search(r"[,\[\]{}?:]", value):
+        return False
+    if _OTHERWISE.fullmatch(value):
         return False
     # What another parser would read as a number or boolean is quoted; a date is meant as one.
     tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))

@@ -337,8 +337,15 @@ def rename(place: WorkspaceOption, old: str, new_name: str, as_json: bool) -> No
     NEW is a title, a slug, or category/slug.
     """
     with place.opened() as kb:
-        entry = kb.library.get(kb.library.rename(old, new_name).path)
+        written = kb.library.rename(old, new_name)
+        entry = kb.library.get(written.path)
     _say_entry(entry, kb.workspace, as_json=as_json)
+    if written.unmended:
+        from kbtui.text import counted
+
+        names = ", ".join(map(kb.workspace.file, written.unmended))
+        count = counted(len(written.unmended), "note")
+        note(f"kbtui: {count} with links in a head that can't be read or changed: {names}")
 
 
 @click.command()

@@ -359,14 +359,16 @@ def test_many_threads_read_and_write_at_once(room: Room) -> None:
     assert len(room.reopened().library.infos()) == 16
 
 
-def test_broken_entries_are_listed_with_their_problem_and_never_rewritten(room: Room) -> None:
-    broken = "---\ntags: [a\n---\n# Broken\n[[docker]]\n"
+def test_broken_entries_are_listed_and_only_links_in_their_body_are_mended(room: Room) -> None:
+    broken = "---\ntags: [a, [[docker]]\n---\n# Broken\n[[docker]]\n"
     room.put("knowledge/topics/broken.md", broken)
     room.library.create("topic", "Docker")
     room.adopt()
-    room.library.rename("docker", "Containers")
+    done = room.library.rename("docker", "Containers")
+    mended = broken.replace("\n[[docker]]", "\n[[containers]]")
+    assert room.text("knowledge/topics/broken.md") == mended
+    assert done.unmended == ("knowledge/topics/broken.md",)
     room.library.delete("containers")
-    assert room.text("knowledge/topics/broken.md") == broken
     (info,) = room.library.infos()
     assert info.problem is not None
     assert parse(broken).problem is not None

@@ -197,3 +197,31 @@ def test_a_day_of_logseqs_is_found_by_its_title(graph: KnowledgeBase) -> None:
     (day,) = [each.path for each in graph.library.outgoing("knowledge/pages/proj___alpha.md")][1:]
     assert day == "knowledge/journals/2026_11_03.md"
     assert graph.library.daily_note(date(2026, 11, 24)) == ("knowledge/journals/2026_11_24.md", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[[../sub/Alpha]]", "[[../sub/New name]]"),
+        ("[[../sub/Alpha|A]]", "[[../sub/New name|A]]"),
+        ("![[../sub/Alpha.md]]", "![[../sub/New name.md]]"),
+        ("[[./Beside]]", "[[./Beside]]"),
+    ],
+)
+def test_relative_wikilinks_are_mended_in_kind(kb: KnowledgeBase, before: str, after: str) -> None:
+    kb.workspace.root.joinpath("other").mkdir()
+    place = kb.workspace.root / "other/n.md"
+    place.write_text(f'---\nwho: "{before}"\n---\n{before}\n', "utf-8")
+    place.with_name("Beside.md").write_text("# Beside\n", "utf-8")
+    kb.history.adopt(settle=0.0)
+    kb.library.rename("Alpha", "New name")
+    assert place.read_text("utf-8") == f'---\nwho: "{after}"\n---\n{after}\n'
+
+
+def test_links_in_a_head_that_cannot_be_read_are_known_and_named(kb: KnowledgeBase) -> None:
+    place = kb.workspace.root / "n.md"
+    place.write_text("---\nrelated: [[Alpha]], [[B]]\n---\n# n\n", "utf-8")
+    kb.history.adopt(settle=0.0)
+    done = kb.library.rename("Alpha", "New name")
+    assert [kb.workspace.file(path) for path in done.unmended] == ["n.md"]
+    assert place.read_text("utf-8").startswith("---\nrelated: [[Alpha]], [[B]]\n---\n")

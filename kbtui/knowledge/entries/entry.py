@@ -33,6 +33,7 @@ from kbtui.knowledge.format.links import (
     Link as Link,
     links_in_body,
     links_in_frontmatter,
+    links_in_text_of,
     related_link,
     target_first as target_first,
 )
@@ -192,7 +193,7 @@ def _parsed(path: str, data: bytes) -> Entry:
     properties = {} if matter.values else _properties(body)
     values = matter.values or properties
     links = [
-        *links_in_frontmatter(head, matter.tree),
+        *(links_in_text_of(head) if matter.problem else links_in_frontmatter(head, matter.tree)),
         *(placed.link for placed in links_in_body(body, body_line)),
     ]
     category = category_of(path)

@@ -154,6 +154,13 @@ def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
                 yield from (placed.link for placed in links_in_value(node.value, line))
 
 
+def links_in_text_of(head: str) -> Iterator[Link]:
+    """Yield the wikilinks in a frontmatter that can't be read, which starts on line 2."""
+    if "[[" in head:
+        for number, line in enumerate(head.split("\n"), 2):
+            yield from (placed.link for placed in links_in_value(line, number))
+
+
 def links_in_value(value: str, line: int = 1) -> Iterator[PlacedLink]:
     """Yield the wikilinks in one frontmatter value."""
     for match, link in _wiki_links(value):

@@ -48,10 +48,14 @@ TEXT_ENDS = (".txt", ".markdown", ".org")
 
 @dataclass(frozen=True, slots=True)
 class WrittenEntry:
-    """The outcome of a write: its path and commit; `commit` is None if a sink took it."""
+    """The outcome of a write: its path and commit; `commit` is None if a sink took it.
+
+    `unmended` are the files with links that a rename couldn't update.
+    """
 
     path: str
     commit: Commit | None
+    unmended: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -282,7 +286,7 @@ class Library(Reader):
         reason = f"rename {info.name} to {short_name(name.path)}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
             overlay.stage(change, edits)
-        return WrittenEntry(name.path, change.result)
+        return WrittenEntry(name.path, change.result, tuple(overlay.unmended))
 
     def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
         """Delete an entry and remove the links to it; return None if a `sink` takes the change.

@@ -56,7 +56,8 @@ class Overlay:
     """Files by workspace path: their content `before` (None: missing) and the `edits` on top.
 
     `shown` are the files that a model was shown, at least in part, `repaired` those of which only
-    links were updated, `moved` the new paths of renamed entries, with the old ones.
+    links were updated, `unmended` those with links that can't be, `moved` the new paths of renamed
+    entries, with the old ones.
     """
 
     def __init__(self, layout: Layout, entries: EntryIndex) -> None:
@@ -65,6 +66,7 @@ class Overlay:
         self.edits: Edits = {}
         self.shown: set[str] = set()
         self.repaired: set[str] = set()
+        self.unmended: list[str] = []
         self.moved: dict[str, str] = {}
         self._entries = entries
         self._index: LinkIndex | None = None
@@ -415,12 +417,15 @@ class Overlay:
         sources |= graph.sources_naming(names) | {each for each in self.edits if is_indexed(each)}
         for source in sorted(sources.difference(moving)):
             data = self.data(source) if self.exists(source) else None
-            if data is None or self._problem(source, data):
+            if data is None:
                 continue
             try:
                 repaired = repair(data, source)
             except UnreadableError:
+                self.unmended.append(source)
                 continue
+            if self._problem(source, data) and b"[[" in frontmatter.split(data).head:
+                self.unmended.append(source)
             if repaired != data:
                 self.repaired.add(source)
                 yield source, repaired

@@ -221,7 +221,14 @@ def retargeted(
             if (new := decide(Link(name, "wiki", placed.link.line))) is not None:
                 yield placed.label_start, placed.label_start + len(name), new
 
-    return _with_body(frontmatter.replace_scalars(data, in_value), in_text)
+    return _with_body(_with_values(data, in_value), in_text)
+
+
+def _with_values(data: bytes, replace: Callable[[str, str], str | None]) -> bytes:
+    """Replace scalars of the frontmatter, unless it can't be read: then its bytes stay."""
+    if frontmatter.parse(data).problem:
+        return data
+    return frontmatter.replace_scalars(data, replace)
 
 
 def _wikilink_texts(data: bytes) -> frozenset[str]:
@@ -264,7 +271,7 @@ def unlinked(
         for start, end, new in in_text(placed):
             yield start, end, new.replace("|", "\\|") if in_cell and new == title else new
 
-    data = frontmatter.replace_scalars(data, in_value)
+    data = _with_values(data, in_value)
     data = _without_related(data, is_gone)
     body = frontmatter.split(data).body.decode("utf-8", "replace")
     return _with_body(data, in_body)

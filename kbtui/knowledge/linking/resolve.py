@@ -107,9 +107,10 @@ class LinkIndex:
         link = self.read(link)
         if not link.target:
             return Found(source, "path")
-        if link.kind != "markdown":
+        is_relative = link.target.startswith(("./", "../"))
+        if link.kind != "markdown" and not is_relative:
             return self.named(link.target, source)
-        target = unquote(link.target)
+        target = unquote(link.target) if link.kind == "markdown" else link.target
         if not target.startswith("/"):
             joined = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
             if path := self._paths.get(_path_key(joined)):

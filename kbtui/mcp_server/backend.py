@@ -40,6 +40,9 @@ _NAME_WIDTH = 60
 _MANY_ENTRIES = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
 _TAKES_BASE_HASH = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
+_ENVELOPE = frozenset({"toolCallId", "sessionId"})
+"""What n8n adds to every call."""
+_MAX_NAMED = 5
 _BASE = "base_hash"
 _CHAT_ONLY = frozenset({"search", "read"})  # LOOKUP_TOOLS has them under their established names
 _TOOLS: tuple[Tool, ...] = (
@@ -117,11 +120,20 @@ class Backend:
         opened.catch_up(name, writes=opened.toolbox.writes(name))
         batch = f"{self._batch}-{connection}" if connection else self._batch
         context = opened.context(name, client, batch)
+        offer = next(each for each in self.offers() if each.spec.name == name)
+        arguments, ignored = _without_extras(offer, arguments)
         if name in _TAKES_BASE_HASH:
             arguments, changed = _check_base(context, arguments)
             if changed is not None:
                 return changed
-        return opened.toolbox.run(ToolCall("", name, arguments), context)
+        outcome = opened.toolbox.run(ToolCall("", name, arguments), context)
+        if not ignored:
+            return outcome
+        names = ", ".join(
+            repr(shorten(clean_line(each), _NAME_WIDTH)) for each in ignored[:_MAX_NAMED]
+        )
+        note = f"Ignored, as there is no such argument: {names}."
+        return replace(outcome, output=f"{outcome.output}\n{note}".strip())
 
     def resources(self, cursor: str | None) -> ResourcePage:
         """Return one page of the list of resources.
@@ -243,6 +255,27 @@ def _with_base_hash(spec: ToolSpec) -> ToolSpec:
     parameters = dict(spec.parameters)
     parameters["properties"] = {**parameters["properties"], _BASE: base}
     return replace(spec, parameters=parameters)
+
+
+def _without_extras(offer: OfferedTool, arguments: str) -> tuple[str, list[str]]:
+    """Return the arguments without unknown ones that do no harm, and the names of those to tell of.
+
+    Clients add their own to every call. In a tool that writes only the known ones of those are
+    taken away, silently: an argument that the client meant, such as ``private``, must be refused.
+    """
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments, []
+    if not isinstance(given, dict):
+        return arguments, []
+    known = {*offer.spec.parameters["properties"], *offer.spec.renamed}
+    extra = [name for name in given if name not in known]
+    if offer.writes:
+        extra = [name for name in extra if name in _ENVELOPE]
+    rest = {name: value for name, value in given.items() if name not in extra}
+    told = [name for name in extra if name not in _ENVELOPE]
+    return (json.dumps(rest), told) if extra else (arguments, [])
 
 
 def _check_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcome | None]:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_RESOURCE_NOT_FOUND = -32002  # defined by the protocol up to its version of 2025-11-25
+_RESOURCE_NOT_FOUND, _OWN_CODE_UNTIL = -32002, "2025-11-25"
+"""The code for a missing resource, and the last version of the protocol that has one of its own."""
 _MARKDOWN = "text/markdown"
 INSTRUCTIONS = """\
 This is the user's own knowledge base: Markdown entries about people, decisions, projects and
@@ -118,10 +119,12 @@ class _Handlers:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(
-        self, _request: Request, params: types.ReadResourceRequestParams
+        self, request: Request, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        text = await _run_in_thread(partial(self._backend.read, uri))
+        is_older = request.protocol_version <= _OWN_CODE_UNTIL
+        code = _RESOURCE_NOT_FOUND if is_older else types.INVALID_PARAMS
+        text = await _run_in_thread(partial(self._backend.read, uri), code)
         contents = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -160,12 +163,15 @@ class _Handlers:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-async def _run_in_thread(work: Callable[[], _T]) -> _T:
-    """Run `work` in a thread, translating its errors into protocol errors."""
+async def _run_in_thread(work: Callable[[], _T], missing: int = types.INVALID_PARAMS) -> _T:
+    """Run `work` in a thread, translating its errors into protocol errors.
+
+    `missing` is the code for what isn't there.
+    """
     try:
         return await asyncio.to_thread(work)
     except NotFoundError as error:
-        raise MCPError(_RESOURCE_NOT_FOUND, str(error)) from error
+        raise MCPError(missing, str(error)) from error
     except KbtuiError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
 

@@ -37,6 +37,11 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 _BOOLEANS = {"true": True, "false": False}
 
 
+_NAMES = re.compile(r"(?:tags|related)\Z")
+_HASHED = re.compile(r"#([^\s,#]+)")
+_ALL_HASHED = re.compile(r"(?:#[^\s,#]+[\s,]*)+")
+
+
 class ArgumentError(UsageError):
     """Invalid arguments of a tool call."""
 
@@ -94,7 +99,7 @@ def _check(value: Any, schema: Mapping[str, Any], place: str) -> Any:
     if isinstance(value, str):
         value = _replace_surrogates(value)
     if isinstance(kind, str):
-        value = _coerce(value, kind)
+        value = _coerce(value, kind, place)
         if not _has_type(value, kind):
             raise ArgumentError(
                 f"{_describe_path(place)} must be {_with_article(kind)}, not {_type_name(value)}."
@@ -147,9 +152,9 @@ def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _coerce(value: Any, kind: str) -> Any:
+def _coerce(value: Any, kind: str, place: str) -> Any:
     if isinstance(value, str):
-        return _coerce_text(value, kind)
+        return _coerce_list(value, place) if kind == "array" else _coerce_text(value, kind)
     is_whole = kind == "integer" and isinstance(value, float) and value.is_integer()
     return int(value) if is_whole else value
 
@@ -160,9 +165,24 @@ def _coerce_text(value: str, kind: str) -> Any:
         return _BOOLEANS.get(text.lower(), value)
     if kind in ("integer", "number"):
         return _number(text, value)
-    if kind in ("array", "object") and text[:1] in ("[", "{"):
-        return _parse_json(text, value)
-    return [value] if kind == "array" and value else value
+    return _parse_json(text, value) if kind == "object" and text[:1] == "{" else value
+
+
+def _coerce_list(value: str, place: str) -> Any:
+    """Return a list that was given as a text: as JSON or Python write one, or as people list tags.
+
+    Only names without commas are told apart by them.
+    """
+    text = value.strip()
+    if text[:1] in ("[", "{"):
+        found = _parse_json(text, None)
+        if found is None and '"' not in text:
+            found = _parse_json(text.replace("'", '"'), None)
+        return value if found is None else found
+    if _NAMES.search(place):
+        tags = _HASHED.findall(text) if _ALL_HASHED.fullmatch(text) else text.split(",")
+        return [tag.strip() for tag in tags if tag.strip()]
+    return [value] if text else []
 
 
 def _number(text: str, default: Any) -> Any:

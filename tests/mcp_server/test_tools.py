@@ -164,7 +164,7 @@ def test_a_change_that_was_changed_again_is_not_undone(client: Client, place: Pa
     [
         ("grep", {}, "'pattern' is missing"),
         ("grep", {"pattern": 3}, "must be a string, not an integer"),
-        ("grep", {"pattern": "x", "colour": "red"}, "There is no argument 'colour'"),
+        ("write_entry", {"type": "fact", "title": "x", "private": True}, "no argument 'private'"),
         ("list_entries", {"type": "spell"}, "must be one of topic"),
         ("list_entries", {"limit": "many"}, "must be an integer"),
         ("read_file", {"path": "../../etc/passwd"}, "can't be used"),
@@ -282,3 +282,27 @@ def _create(kb: KnowledgeBase) -> None:
             with contextlib.suppress(WorkspaceBusyError):
                 kb.library.create("fact", f"Mine {number}", body="Quite handmade.")
                 break
+
+
+def test_arguments_that_clients_add_are_ignored_and_said_in_tools_that_read(client: Client) -> None:
+    client.ok("write_entry", type="fact", title="Valve", body="The valve is blue.", toolCallId="c")
+    found = client.call("grep", pattern="blue", colour="red", toolCallId="c")
+    assert not found.is_error
+    assert text_of(found).endswith("Ignored, as there is no such argument: 'colour'.")
+
+
+@pytest.mark.parametrize(
+    ("given", "tags"),
+    [
+        ("heating, cellar", ["heating", "cellar"]),
+        ("#heating #cellar", ["heating", "cellar"]),
+        ("['heating', 'cellar']", ["heating", "cellar"]),
+        ('["heating"]', ["heating"]),
+        ("", []),
+    ],
+)
+def test_tags_given_as_a_text_are_a_list(client: Client, given: str, tags: list[str]) -> None:
+    title = f"Tagged {abs(hash(given)) % 10_000}"
+    client.ok("write_entry", type="fact", title=title, body=f"{title} is here.", tags=given)
+    text = client.ok("read_entry", entry=title)["text"]
+    assert f"tags: [{', '.join(tags)}]" in text

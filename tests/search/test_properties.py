@@ -46,3 +46,11 @@ def test_properties_are_those_of_the_entry(data_dir: Path, vault: str) -> None:
         assert found.private or not entry.private
         compared += 1
     assert compared
+
+
+def test_page_properties_of_logseq_are_tags_as_in_the_catalogue() -> None:
+    found = read_properties(
+        "knowledge/Mint.md", "tags:: herbs, [[long tag]]\nalias:: Minze\n\n- x #y\n"
+    )
+    assert found.tags == ("herbs", "long tag", "y")
+    assert found.aliases == ("Minze",)

@@ -190,7 +190,7 @@ def _parsed(path: str, data: bytes) -> Entry:
     body = parts.body.decode("utf-8", "surrogatepass")
     head = parts.head.decode("utf-8", "surrogatepass")
     body_line = 1 + sum(part.count(b"\n") for part in (parts.opening, parts.head, parts.closing))
-    properties = {} if matter.values else _properties(body)
+    properties = {} if matter.values else page_properties(body)
     values = matter.values or properties
     links = [
         *(links_in_text_of(head) if matter.problem else links_in_frontmatter(head, matter.tree)),
@@ -251,7 +251,7 @@ def has_page_properties(body: str) -> bool:
     return _PROPERTIES.match(body) is not None
 
 
-def _properties(body: str) -> dict[str, Any]:
+def page_properties(body: str) -> dict[str, Any]:
     """Parse the Logseq properties of a page: ``key:: value`` lines at the top."""
     found: dict[str, Any] = {}
     block = _PROPERTIES.match(body)

@@ -364,7 +364,8 @@ class Library(Reader):
     def texts(self) -> dict[str, str]:
         """Return the text files in a user's own folder that aren't notes, and what they are.
 
-        Only those in folders with notes: elsewhere they more likely belong to some project.
+        Only those in folders with notes, and the notes of Org mode: elsewhere they more likely
+        belong to some project.
         """
         if not self.in_place:
             return {}
@@ -372,7 +373,8 @@ class Library(Reader):
         return {
             path: "no note: those end in .md"
             for path in self._entries.attached()
-            if path.lower().endswith(TEXT_ENDS) and category_of(path) in folders
+            if path.lower().endswith(TEXT_ENDS)
+            and (category_of(path) in folders or path.lower().endswith(".org"))
         }
 
     def reindex(self) -> None:

@@ -340,7 +340,7 @@ class Properties:
 
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever its content."""
-    from kbtui.knowledge.entries.entry import says_private
+    from kbtui.knowledge.entries.entry import page_properties, says_private
     from kbtui.knowledge.format import frontmatter
     from kbtui.knowledge.format.body import heading_of, tags_in_body
     from kbtui.knowledge.format.frontmatter import tags, word, words
@@ -354,6 +354,9 @@ def read_properties(path: str, text: str) -> Properties:
         values, head = matter.values, parts.head.decode("utf-8", "surrogatepass")
         body = parts.body.decode("utf-8", "surrogatepass")
         offset = len(text) - len(body)
+    written = values
+    if not values and "::" in body:
+        values = page_properties(body)  # Logseq's
     return Properties(
         title=word(values, "title") or heading_of(body) or _stem(path),
         type=word(values, "type") or _type_of_folder(path),
@@ -362,7 +365,7 @@ def read_properties(path: str, text: str) -> Properties:
         created=_date(word(values, "created") or word(values, "date")) or _date_in_name(path),
         updated=_date(word(values, "updated") or word(values, "modified")),
         private=says_private(text.encode("utf-8", "surrogatepass")),
-        extra=" ".join(_extra(values)) if values else head,
+        extra=" ".join(_extra(written)) if written else head,
         offset=offset,
     )
 

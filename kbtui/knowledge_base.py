@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
     from kbtui.memory.consolidation.due import Due
+    from kbtui.memory.recall.agenda import Agenda
     from kbtui.memory.recall.names import NameIndex
     from kbtui.memory.recall.provenance import Provenance
     from kbtui.memory.recall.remembered import Remembering
@@ -198,6 +199,12 @@ class KnowledgeBase:
             self.tombstones,
             in_daily_notes={"daily": True, "own": False}.get(self.settings.memory.journal),
         )
+
+    def agenda(self) -> Agenda:
+        """Read all open tasks and dated lines, private ones included; run in a thread."""
+        from kbtui.memory.recall.agenda import agenda_of
+
+        return agenda_of(self.library, self.journal)
 
     @cached_property
     def names(self) -> NameIndex:

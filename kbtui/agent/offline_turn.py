@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping
+from kbtui.agent.listing import ListedLine, Listing
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.tools.toolbox import ToolOutcome, in_thread
 from kbtui.agent.turn import Turn
@@ -23,6 +24,7 @@ from kbtui.errors import KbtuiError
 from kbtui.memory.recall.remembered import said_label
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
+from kbtui.offline.asked import ListQuestion, list_question
 from kbtui.offline.frames import stands_alone
 from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.message import Kind, Reading, asks, read_message
@@ -78,9 +80,13 @@ class OfflineTurn(Turn):
 
     async def _ask_until_answered(self) -> None:
         """Handle the message, emit the answer and store it."""
-        reading = await in_thread(partial(read_message, self.text))
-        before = [each for each in self.session.messages if each.id < self.said.id]
-        parts = await self._paragraphs(reading, before)
+        asked = await in_thread(partial(list_question, self.text, self.context.now().date()))
+        if asked is not None:
+            parts = await self._step("list_tasks", {}, partial(self._list, asked))
+        else:
+            reading = await in_thread(partial(read_message, self.text))
+            before = [each for each in self.session.messages if each.id < self.said.id]
+            parts = await self._paragraphs(reading, before)
         answered = "\n\n".join(parts)
         for piece in _STREAM_PIECE.findall(answered):
             self._emit(TextDelta(piece))
@@ -187,6 +193,23 @@ class OfflineTurn(Turn):
         """Return the answer's lead-in and quoted lines, each with its number and date."""
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
         return [_TIERS[found.tier], *map(self._quoted, found.lines)]
+
+    def _list(self, asked: ListQuestion, call: ToolCall) -> list[str]:
+        """Return the answer to a question for tasks, for what is coming, or for a day."""
+        try:
+            listed = Listing(self.context.view, self.context.now().date()).of(asked)
+        except KbtuiError as error:
+            self._keep_step(call, ToolOutcome(False, f"Error: {error}", error.message))
+            raise
+        taint = self.context.view.taint_of([line.path for line in listed.lines])
+        output = "\n".join([listed.head, *(line.text for line in listed.lines)])
+        self._keep_step(call, ToolOutcome(True, output, listed.summary, taint=taint))
+        lines = "\n".join(map(self._listed, listed.lines))
+        return [part for part in (listed.head, lines, *listed.more) if part]
+
+    def _listed(self, line: ListedLine) -> str:
+        source = self.context.sources.add(line.path, line.line, line.text, line.title)
+        return f"- {line.shown} [{source.n}]" + (f" · *{line.when}*" if line.when else "")
 
     def _search(self, question: str, call: ToolCall) -> QuotedAnswer:
         try:

@@ -25,6 +25,7 @@ from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
 from kbtui.cli.setup import setup
+from kbtui.cli.tasks import tasks
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
 
@@ -90,6 +91,7 @@ for _command in (
     chat,
     search.search,
     entries.list_command,
+    tasks,
     entries.show,
     entries.links,
     entries.new,

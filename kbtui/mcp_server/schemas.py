@@ -55,6 +55,10 @@ OUTPUTS: Mapping[str, Schema] = {
         "total:int! entries!",
         entries=_list(_object("path! title! type:maybe tags:texts summary updated:maybe")),
     ),
+    "list_tasks": _result(
+        "total:int! tasks!",
+        tasks=_list(_object("path! line:int! title! text! when! day:maybe! task:flag!")),
+    ),
     "read_entry": _result(
         "path! title hash from_line:int text! lines_left:int links:texts backlinks:texts"
     ),

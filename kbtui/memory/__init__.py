@@ -10,6 +10,7 @@ edits.editor       `Editor`, the one engine that writes facts; its operations, w
                    and what they are based on
 recall.provenance  where a line comes from (`Provenance`, `Why`)
 recall.remembered  MEMORY.md for people: its lines, adding and editing one, how full it is
+recall.agenda      the one list of open tasks and dated lines, and what was said on a day
 recall.names       the names that a person wrote, and the lines with them (`NameIndex`)
 records.journal    what a person stated, day by day (`Journal`), and date handling
 records.archive    what was condensed (`Archive`), what is forgotten (`Tombstones`), how far Dream

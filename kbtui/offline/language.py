@@ -13,6 +13,9 @@ A language needs only its file in ``languages/``, with these lists of words or p
   about, which begins with one of ``everything`` or ``note``; ``into``: what parts an old and a new
   name; ``tail``: what else may end such an order; ``undo``: whole orders; ``polite`` and
   ``request``: what may stand around one; ``clause``: words with which it is a statement instead;
+- ``asks_tasks``, ``asks_coming``, ``asks_day``: whole questions, but for a time, for open tasks,
+  for what is coming, and for what was said on a day; ``asserts``: verbs behind one of them that
+  make it the subject of a statement: *what happened today was ...*;
 - ``recall``: phrases that start like a command but aren't one;
 - ``work``: starts of requests that need a model;
 - ``reason``: starts of the reason in a decision;
@@ -54,10 +57,11 @@ _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 CACHE_LIMIT = 4_096
 """The results for texts of this many characters or more aren't cached."""
 _MIN_ABBREVIATION = 3
-# What names a heading, and what orders are made of, tells no language.
+# What names a heading, and what orders are made of, tells no language; what asks for a list is
+# matched as a whole.
 _NOT_IN_KNOWN = frozenset(
     ("labels", "delete", "erase", "everything", "note", "rename", "into", "tail", "undo")
-) | {"polite", "request", "clause"}
+) | {"polite", "request", "clause", "asks_tasks", "asks_coming", "asks_day", "asserts"}
 # What decides how the lists are split and stemmed.
 _CODE = (__name__, "kbtui.text", analyser.__name__, "whoosh.lang.porter2", "whoosh.lang.stopwords")
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")

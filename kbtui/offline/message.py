@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kbtui.knowledge.format.document import Document
+from kbtui.offline.asked import tells_of_a_list
 from kbtui.offline.language import begins, language_of, of_all, tokens, unmatched
 from kbtui.offline.lines import sentences
 from kbtui.offline.orders import Order, OrderKind, read_order, without_lead
@@ -87,6 +88,8 @@ def _classify_other(text: str) -> Reading:
     """Classify a message without a final question mark or a leading command."""
     if begins(text, language_of(text).list("work")) is not None:
         return Reading("work", text)
+    if tells_of_a_list(text):
+        return Reading("statement", text)  # "What happened today was awful"
     if text.endswith(_SENTENCE_ENDS) or not all(
         asks(each) or _has_question_start(each) for each in sentences(text)
     ):

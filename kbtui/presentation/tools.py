@@ -7,6 +7,7 @@ _TOOLS = {
     "read": "read",
     "grep": "looked for",
     "list_entries": "looked through the notes",
+    "list_tasks": "looked through the tasks",
     "write_entry": "write a note",
     "edit_entry": "change a note",
     "rename_entry": "rename a note",

@@ -96,6 +96,11 @@ class OpenSwitcher(Message):
 
 
 @dataclass
+class OpenTasks(Message):
+    """Request to show the open tasks."""
+
+
+@dataclass
 class OpenInbox(Message):
     """Request to show the inbox, with one proposal selected if given."""
 

@@ -67,6 +67,7 @@ def test_every_tool_is_described_as_json_schema_with_plain_names() -> None:
     assert names == [
         "search",
         "list_entries",
+        "list_tasks",
         "read",
         "write_entry",
         "edit_entry",
@@ -137,7 +138,7 @@ def test_a_call_that_does_not_fit_is_answered_with_how_it_does(tools: Tools) -> 
         "Error: The argument 'title' is missing. Call write_entry again, with a JSON object:"
         " kind, title; body, sections, summary, tags, related, aliases, folder may be left out."
     )
-    assert "Call one of these: search, list_entries, read, " in tools.error("note")
+    assert "Call one of these: search, list_entries, list_tasks, read, " in tools.error("note")
 
 
 def test_a_model_is_told_no_command_of_the_users(tools: Tools) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import json
 import re
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, own_tools
 from kbtui.cli.export import export
 from kbtui.cli.root import cli, run
+from kbtui.clock import local_day
 from kbtui.errors import ConfigurationError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 MARKS = re.compile(r"walrus\d|sealion\d|hiddenname\d|hiddenbox|moonseal", re.IGNORECASE)
 PUBLIC = "penguin"
 BOX = "knowledge/hiddenbox"
+DUE = f"{local_day() + timedelta(days=3)}"
 SETTINGS = f"""[search]
 semantic = false
 background = false
@@ -80,7 +83,11 @@ NOTES: dict[str, bytes] = {
 
 
 def _text(n: int) -> str:
-    return f"# Hiddenname{n:02} of old\n\nThe walrus{n:02} sleeps at noon.\nSo does the sealion{n:02}.\n\nMoonseals.\n"
+    return (
+        f"# Hiddenname{n:02} of old\n\nThe walrus{n:02} sleeps at noon.\nSo does the sealion{n:02}."
+        f"\n\nMoonseals.\n\n- [ ] Feed the walrus{n:02} by {DUE}\n- [ ] Wash the sealion{n:02}\n"
+        f"- The walrus{n:02} is weighed on {DUE}.\n"
+    )
 
 
 class World:
@@ -222,6 +229,12 @@ _LISTS: Rows = (
     {"tag": "hiddenname02"},
     {"since": "2001", "until": "2099"},
 )
+_TASKS: Rows = (
+    {"limit": 200},
+    {"when": "week", "offset": 1},
+    {"when": "undated"},
+    {"coming": True},
+)
 _GREPS: Rows = (
     {"pattern": "WORD"},
     {"pattern": "e", "path": "FOLDER", "limit": 300},
@@ -258,6 +271,7 @@ AGENT: Mapping[str, Rows] = {
         {"query": "e", "project": "guide"},
     ),
     "list_entries": _LISTS,
+    "list_tasks": _TASKS,
     "read": (
         {"path": "FILE"},
         {"path": "NOTE", "from_line": 2},
@@ -288,6 +302,7 @@ CLIENTS: Mapping[str, Rows] = {
         {"path": "memory/HISTORY.md"},
     ),
     "list_entries": _LISTS,
+    "list_tasks": _TASKS,
     "grep": _GREPS,
     "search": ({"query": "WORD"},),
     "fetch": ({"id": "NOTE"}, {"id": "knowledge/INDEX.md"}),
@@ -410,7 +425,7 @@ def test_what_a_tool_tells_a_model_here_of_private_notes_is_marked(tmp_path: Pat
                 (marked.add(name) if done.taint else unmarked.append((name, arguments)))
     world.kb.close()
     assert unmarked == []
-    assert marked >= {"search", "list_entries", "read", "grep"}
+    assert marked >= {"search", "list_entries", "list_tasks", "read", "grep"}
 
 
 class Client:
@@ -545,6 +560,18 @@ def test_no_export_takes_along_what_is_private(
     heard.check({"output"})
 
 
+def test_no_calendar_of_tasks_takes_along_what_is_private(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard = Heard(world)
+    assert run(["-w", str(world.root), "tasks", "--ics"]) == 0
+    told = capsys.readouterr()
+    assert "BEGIN:VCALENDAR" in told.out
+    heard.add("calendar", told.out, {})
+    heard.add("output", told.err, {})
+    heard.check({"output"})
+
+
 # What asks a model, by its file, with the tests below that see what it is told.
 ASKING = {
     "agent/turn.py": "test_no_prompt_tells_a_model_elsewhere",
@@ -660,6 +687,7 @@ ELSEWHERE = {
     "export": test_no_export_takes_along_what_is_private,
     "import": test_no_prompt_of_the_memory_tells_a_model_elsewhere,
     "mcp": test_no_tool_of_the_server_tells_a_client,
+    "tasks": test_no_calendar_of_tasks_takes_along_what_is_private,
 }
 # A person's own machines and remotes, which hold the whole history.
 OWN = {"sync", "git"}

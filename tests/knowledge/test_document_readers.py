@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kbtui.knowledge.entries.entry import append_to_section, section_text
-from kbtui.knowledge.format.body import heading_of, headings_of, summary_of, tags_in_body, tasks_in
+from kbtui.knowledge.format.body import heading_of, headings_of, summary_of, tags_in_body
 from kbtui.knowledge.format.links import links_in_body
+from kbtui.knowledge.format.tasks import tasks_in
 from kbtui.knowledge.linking.mentions import mentions_in
 
 _BELOW = "\n\n# Head\n\n- [ ] task #tag [[Link]] Oslo\n"

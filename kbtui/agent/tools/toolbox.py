@@ -28,6 +28,7 @@ SMALL_WINDOW = 8_192
 _BRIEF_DESCRIPTIONS: Mapping[str, str] = {
     "search": "Search entries, notes, earlier conversations and documents. Cite results as [n].",
     "list_entries": "List entries with their summaries.",
+    "list_tasks": "List open tasks with their dates, and what is coming.",
     "read": "Read an entry in full, or a file under memory/, docs/ or skills/.",
     "write_entry": "Write a new entry about one subject that has none yet. Search first.",
     "edit_entry": "Change an entry, MEMORY.md or USER.md: replace `old` by `new`, or `append`.",
@@ -37,6 +38,7 @@ _BRIEF_DESCRIPTIONS: Mapping[str, str] = {
 _OMITTED_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
+    "list_tasks": frozenset({"limit", "offset"}),
     "read": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags", "folder"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),
@@ -69,11 +71,13 @@ log = logging.getLogger(__name__)
 def own_tools() -> tuple[Tool, ...]:
     """Return the agent's own tools; a turn without a model needs none of them."""
     from kbtui.agent.tools.list_entries import ListEntries
+    from kbtui.agent.tools.list_tasks import ListTasks
     from kbtui.agent.tools.reading import Grep, Read
     from kbtui.agent.tools.searching import Search
     from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 
-    return (Search(), ListEntries(), Read(), WriteEntry(), EditEntry(), RenameEntry(), Grep())
+    readers: tuple[Tool, ...] = (Search(), ListEntries(), ListTasks(), Read())
+    return (*readers, WriteEntry(), EditEntry(), RenameEntry(), Grep())
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ _MOMENT = re.compile(
     r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|Do|DD|D|dddd|ddd|gggg|GGGG|HH|hh|mm|ss|ww|WW|w|W|Q|A"
 )
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
+# Archive, 99 Archives, _archived; Archiv, archivo, archivio
+_ARCHIVES = re.compile(r"(^|/)[\W\d_]*archi(ve[ds]?|v|vos?|vio)(/|$)", re.IGNORECASE)
 _TEMPLATE_SETTINGS = (
     (".obsidian/templates.json", "folder", "/"),
     (".obsidian/daily-notes.json", "template", ".md"),
@@ -285,6 +287,10 @@ class Habits:
         """Return the names by which `template_for` finds the user's templates."""
         slugs = (info.slug for info in self._infos if self.in_place and self.is_template(info))
         return [re.sub(r"(?i)(?<=.) template$", "", slug) for slug in slugs]
+
+    def is_in_use(self, info: EntryInfo) -> bool:
+        """Return whether a note is neither a template nor in a folder of archived ones."""
+        return not self.is_template(info) and not _ARCHIVES.search(info.category)
 
     def is_template(self, info: EntryInfo) -> bool:
         """Return whether a note is a template, by its folder or Obsidian's settings."""

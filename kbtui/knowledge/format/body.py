@@ -1,19 +1,16 @@
-"""Parsing of Markdown bodies: where they begin, title, summary, tags, headings, tasks.
-
-A task is a list item with a checkbox, ``- [ ] buy milk``.
-"""
+"""Parsing of Markdown bodies: where they begin, title, summary, tags, headings."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from kbtui.knowledge.format.document import Block, head_end, read, read_body
+from kbtui.knowledge.format.document import head_end, read, read_body
 from kbtui.text import clean_line, shorten, slugify
 
 BOM = b"\xef\xbb\xbf"
@@ -250,48 +247,3 @@ def part_named(text: str, name: str) -> str:
 def _anchor(heading: str) -> str:
     folded = unicodedata.normalize("NFC", heading.casefold())
     return re.sub(r"[\W_]+", "-", folded).strip("-")
-
-
-# Tasks --------------------------------------------------------------------------------------------
-
-_BOX = re.compile(r"\[[^\[\]\r\n]\][ \t]")
-
-
-class TaskLine(NamedTuple):
-    """A task: its 1-based line, the mark in its checkbox, and the offset of that mark.
-
-    Besides ``x`` the mark may be any character that an Obsidian theme gives a meaning.
-    """
-
-    line: int
-    mark: str
-    text: str
-    box: int
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the task is still to be done, or half done: ``[/]``."""
-        return self.mark in " /"
-
-
-def tasks_in(text: str) -> Iterator[TaskLine]:
-    """Yield the tasks of a whole document from top to bottom."""
-    if _BOX.search(text):
-        yield from (_task(text, each) for each in read(text).walk() if each.kind == "task")
-
-
-def _task(text: str, block: Block) -> TaskLine:
-    said = text[block.start : block.end].partition("\n")[0].strip()
-    return TaskLine(block.first + 1, block.mark, said, text.rindex("]", 0, block.start) - 1)
-
-
-def task_at(text: str, line: int) -> TaskLine | None:
-    """Return the task on a line, or the one whose list item the line continues."""
-    blocks = (each for each in read(text).walk() if each.kind == "task")
-    found = next((each for each in blocks if each.first < line <= each.stop), None)
-    return _task(text, found) if found else None
-
-
-def ticked(text: str, task: TaskLine) -> str:
-    """Return the text with the task's box ticked if it was empty, else emptied."""
-    return f"{text[: task.box]}{'x' if task.mark == ' ' else ' '}{text[task.box + 1 :]}"

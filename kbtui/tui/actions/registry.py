@@ -40,6 +40,7 @@ Context = Literal[
     "switcher",
     "memory",
     "facts",
+    "tasks",
     "inbox",
     "correct",
     "settings",
@@ -59,6 +60,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "switcher": "Open",
     "memory": "Memory",
     "facts": "What is remembered",
+    "tasks": "Tasks",
     "inbox": "Inbox",
     "correct": "Correcting everywhere",
     "settings": "Settings",
@@ -121,6 +123,7 @@ _search = partial(Action, "search")
 _switcher = partial(Action, "switcher")
 _memory = partial(Action, "memory")
 _facts = partial(Action, "facts")
+_tasks = partial(Action, "tasks")
 _inbox = partial(Action, "inbox")
 _correct = partial(Action, "correct")
 _settings = partial(Action, "settings")
@@ -182,7 +185,9 @@ ACTIONS: tuple[Action, ...] = (
                 "/config"),
     _everywhere("doctor", "", "Doctor", "Check workspace, history, search and models.", "/doctor"),
     _everywhere("tasks", "", "Tasks",
-                "Show what runs in the background, and stop it.", "/tasks"),
+                "Show the open tasks of journal and notes: tick, move or open them.", "/tasks"),
+    _everywhere("background", "", "Background",
+                "Show what runs in the background, and stop it.", "/background"),
     _everywhere("quit", "ctrl+q", "Quit", "Quit kbtui; your draft is kept.", "/quit",
                 priority=True),
     _chat("new", "", "New session", "Start a new conversation.", "/new", "[title]"),
@@ -267,7 +272,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("link_mentions", "L", "Link mentions",
            "Turn mentions of this note's name in other notes into links."),
     _notes("tags", "t", "Tags", "Show all tags with their counts; search for one."),
-    _notes("tasks", "T", "Tasks", "Show the open tasks of all notes, and jump to one."),
+    _notes("tasks", "T", "Tasks",
+           "Show the open tasks of journal and notes: tick, move or open them."),
     _notes("map", "g", "Map", "Show the notes around this one, and walk along the links.",
            priority=True),
     _notes("ask", "a", "Ask about it", "Mention the note in the prompt."),
@@ -398,6 +404,14 @@ ACTIONS: tuple[Action, ...] = (
     _facts("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
     _facts("open", "enter,o", "Open", "Open the memory at the line.", show=True),
     _facts("back", "q,escape", "Back", "Close it.", show=True),
+    _tasks("down", "j,down", "Down", "Next task.", does="move(1)"),
+    _tasks("up", "k,up", "Up", "Previous task.", does="move(-1)"),
+    _tasks("tick", "space", "Done", "Tick it; a recurring one comes again.", show=True),
+    _tasks("move_day", "s", "Move", "Give it another day.", show=True),
+    _tasks("open", "enter,o", "Open", "Open its note at its line.", show=True),
+    _tasks("filter", "slash", "Filter", "Show only tasks with these words.", show=True),
+    _tasks("undo", "u", "Take back", "Undo the last change that was made here.", show=True),
+    _tasks("back", "q,escape", "Back", "Close the tasks.", show=True),
     _inbox("down", "j,down", "Next proposal", "Go to the next proposal.", does="move(1)"),
     _inbox("up", "k,up", "Previous proposal", "Go to the proposal before.", does="move(-1)"),
     _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed.",

@@ -37,6 +37,7 @@ from kbtui.tui.messages import (
     OpenPast,
     OpenSearch,
     OpenSwitcher,
+    OpenTasks,
     TimePassed,
 )
 from kbtui.tui.terminal import modes
@@ -71,7 +72,13 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.settings import Settings
     from kbtui.tui.actions.registry import Action
-    from kbtui.tui.app import help as help_, settings_screen, tasks, theme_screen, workspaces
+    from kbtui.tui.app import (
+        background_work,
+        help as help_,
+        settings_screen,
+        theme_screen,
+        workspaces,
+    )
     from kbtui.tui.chat.commands import reports
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.terminal import outside
@@ -80,8 +87,12 @@ if TYPE_CHECKING:
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
 else:
-    help_, settings_screen, tasks, theme_screen, workspaces = lazy_modules(
-        "app.help", "app.settings_screen", "app.tasks", "app.theme_screen", "app.workspaces"
+    background_work, help_, settings_screen, theme_screen, workspaces = lazy_modules(
+        "app.background_work",
+        "app.help",
+        "app.settings_screen",
+        "app.theme_screen",
+        "app.workspaces",
     )
     dialogs, history, outside, reports, time_travel = lazy_modules(
         "widgets.dialogs",
@@ -646,9 +657,13 @@ class KbtuiApp(KeysInOrder):
         self.push_screen(dialogs.PageScreen("Doctor", text))
 
     @_needs_workspace
-    def show_tasks(self, kb: KnowledgeBase) -> None:
-        """Show the background tasks."""
-        self.push_screen(tasks.TasksScreen(kb, self.main.chat))
+    def show_background(self, kb: KnowledgeBase) -> None:
+        """Show what runs in the background."""
+        self.push_screen(background_work.BackgroundScreen(kb, self.main.chat))
+
+    def show_tasks(self) -> None:
+        """Show the open tasks of journal and notes."""
+        self._to_main().post_message(OpenTasks())
 
     # The palette and slash commands
 
@@ -692,6 +707,7 @@ COMMANDS: Mapping[str, Callable[[KbtuiApp, str], object]] = {
     "/config": lambda app, _: app.show_settings(),
     "/doctor": lambda app, _: app.show_doctor(),
     "/tasks": lambda app, _: app.show_tasks(),
+    "/background": lambda app, _: app.show_background(),
     "/quit": lambda app, _: app.exit(),
 }
 """The handlers of the slash commands of the context ``global``."""

@@ -23,6 +23,7 @@ from kbtui.tui.messages import (
     OpenPast,
     OpenSearch,
     OpenSwitcher,
+    OpenTasks,
     TimePassed,
     Working,
 )
@@ -43,13 +44,15 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.inbox import inbox
+    from kbtui.tui.notes import tasks
     from kbtui.tui.search import search, switcher
 else:
-    history, inbox, search, switcher, time_travel = lazy_modules(
+    history, inbox, search, switcher, tasks, time_travel = lazy_modules(
         "history.history",
         "inbox.inbox",
         "search.search",
         "search.switcher",
+        "notes.tasks",
         "history.time_travel",
     )
 
@@ -211,8 +214,10 @@ class MainScreen(TellsSizes, Screen[None]):
     @on(OpenPast)
     @on(OpenSearch)
     @on(OpenSwitcher)
+    @on(OpenTasks)
     def _open_screen(
-        self, event: OpenHistory | OpenInbox | OpenPast | OpenSearch | OpenSwitcher
+        self,
+        event: OpenHistory | OpenInbox | OpenPast | OpenSearch | OpenSwitcher | OpenTasks,
     ) -> None:
         """Show another screen, deferred until the workspace is open."""
         kb = self.chat.kb
@@ -230,6 +235,8 @@ class MainScreen(TellsSizes, Screen[None]):
                 self.app.push_screen(search.SearchScreen(kb, query))
             case OpenSwitcher(query):
                 self.app.push_screen(switcher.SwitcherScreen(kb, query))
+            case OpenTasks():
+                self.app.push_screen(tasks.TasksScreen(kb))
 
     @on(InboxChanged)
     def _inbox_changed(self, event: InboxChanged) -> None:

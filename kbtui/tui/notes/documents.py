@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import Literal
 from urllib.parse import unquote
 
+from kbtui.clock import local_day
 from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Commit
 from kbtui.knowledge.entries.entry import (
     IN_VAULT,
     Entry,
@@ -27,7 +28,15 @@ from kbtui.knowledge.entries.entry import (
     without_empty_sections,
 )
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.body import TaskLine, headings_of, task_at, ticked
+from kbtui.knowledge.format.body import headings_of
+from kbtui.knowledge.format.tasks import (
+    TaskLine,
+    fields_of,
+    moved,
+    task_at,
+    tasks_in,
+    ticked,
+)
 from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
@@ -591,22 +600,45 @@ def _values(value: object) -> Iterator[str]:
         yield _BOXES.get(value) or shorten(value, _MAX_VALUE_CHARACTERS)
 
 
-def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
-    """Toggle a task's checkbox in the file as it is now.
+def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> Commit | None:
+    """Toggle a task's checkbox in the file as it is now; None if somebody else has.
 
     Raises:
-        KbtuiError: The line changed meanwhile, or can't be written.
+        KbtuiError: The line changed meanwhile, can't be written, or it can't be told when the task
+            recurs.
     """
+    now, found = _task_now(kb, path, task)
+    if found.mark != task.mark:
+        return None
+    what = "done" if task.mark == " " else "opened again"
+    return _write_task(kb, now, what, task, ticked(now.text, found, local_day()))
+
+
+def move_task(kb: KnowledgeBase, path: str, task: TaskLine, day: date) -> Commit | None:
+    """Give a task another day, in the file as it is now; raises as `tick`."""
+    now, found = _task_now(kb, path, task)
+    what = f"to be done on {format_day(day)}"
+    return _write_task(kb, now, what, task, moved(now.text, found, day))
+
+
+def _task_now(kb: KnowledgeBase, path: str, task: TaskLine) -> tuple[Document, TaskLine]:
     now = load_document(kb, path)
     found = task_at(now.text, task.line)
     if found is None or found.text != task.text:
-        raise ConflictError(
-            f"Line {task.line} of {short_name(path)} is another one by now.", "Try it again."
-        )
-    if found.mark == task.mark:
-        reason = f"{'done' if task.mark == ' ' else 'opened again'}: {shorten(task.text, 60)}"
-        text = ticked(now.text, found)
-        kb.library.write(path, text, expecting=now.blob, actor=Actor.YOU, reason=reason)
+        same = [each for each in tasks_in(now.text) if each.text == task.text]
+        if len(same) != 1:
+            raise ConflictError(
+                f"Line {task.line} of {short_name(path)} is another one by now.", "Try it again."
+            )
+        found = same[0]
+    return now, found
+
+
+def _write_task(
+    kb: KnowledgeBase, now: Document, what: str, task: TaskLine, text: str
+) -> Commit | None:
+    reason = f"{what}: {shorten(fields_of(task.text).said, 60)}"
+    return kb.library.write(now.path, text, expecting=now.blob, actor=Actor.YOU, reason=reason)
 
 
 def stated_summary(entry: Entry) -> str:

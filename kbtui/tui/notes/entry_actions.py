@@ -9,31 +9,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from textual.dom import DOMNode
 
 from kbtui.documents.documents import is_beside_notes
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Commit, Origin, Sink
 from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER, Entry
-from kbtui.knowledge.format.body import TaskLine, tasks_in
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
-from kbtui.tui.markdown.inline import checkbox
 from kbtui.tui.messages import LONG_SECONDS, tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal import outside
 from kbtui.tui.widgets.dialogs import NewEntryDialog, ask, ask_text, pick
 from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.files import blob_of, is_protected, text_of
+from kbtui.workspace.files import blob_of, is_protected
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX, is_recorded, short_name
-
-_MAX_TASKS = 5_000
 
 
 async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | None:
@@ -286,42 +281,6 @@ async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     counts = await asyncio.to_thread(kb.library.tags)
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in counts.items()]
     return await pick(node, f"Tags {len(counts):,}", choices, nothing="No note has a tag.")
-
-
-class PlacedTask(NamedTuple):
-    """A task and its note."""
-
-    path: str
-    title: str
-    task: TaskLine
-
-
-def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
-    """Return the open tasks of all notes, in order of notes; reads every file."""
-    found: list[PlacedTask] = []
-    for info in kb.library.infos():
-        try:
-            data = kb.library.read(info.path)
-        except KbtuiError:
-            continue
-        if b"[ ]" in data or b"[/]" in data:
-            tasks = (task for task in tasks_in(text_of(data)) if task.is_open)
-            found += (PlacedTask(info.path, info.title, task) for task in tasks)
-        if len(found) >= _MAX_TASKS:
-            break
-    return found[:_MAX_TASKS]
-
-
-async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
-    """Let the user choose an open task from all notes."""
-    tasks = await asyncio.to_thread(open_tasks, kb)
-    choices = [
-        Choice(f"{checkbox(t.task.mark).plain}{clean_line(t.task.text)}", clean_line(t.title), t)
-        for t in tasks
-    ]
-    title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MAX_TASKS else "")
-    nothing = "No note has a task that isn't done."
-    return await pick(node, title, choices, nothing=nothing)
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:

@@ -14,8 +14,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.knowledge.format.body import TaskLine, headings_of, line_named, task_at
+from kbtui.knowledge.format.body import headings_of, line_named
 from kbtui.knowledge.format.facts import plain_fact
+from kbtui.knowledge.format.tasks import TaskLine, task_at
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.markdown.markdown_view import MarkdownView

@@ -17,6 +17,7 @@ from kbtui.tui.messages import (
     OpenEntry,
     OpenHistory,
     OpenSearch,
+    OpenTasks,
     go_to,
     tell,
 )
@@ -490,11 +491,8 @@ class NotesPane(Vertical):
         if tag is not None:
             self.post_message(OpenSearch(f'tag:"{tag}"' if " " in tag else f"tag:{tag}"))
 
-    @_in_background
-    async def action_tasks(self, kb: KnowledgeBase) -> None:
-        chosen = await entry_actions.pick_task(self, kb)
-        if chosen is not None:
-            self.open_entry(chosen.path, chosen.task.line)
+    def action_tasks(self) -> None:
+        self.post_message(OpenTasks())
 
     # Changing
 

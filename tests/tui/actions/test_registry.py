@@ -40,6 +40,7 @@ from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.notes.entry_editor import EntryEditor
 from kbtui.tui.notes.map import MapScreen
 from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.notes.tasks import TasksScreen
 from kbtui.tui.search.search import SearchScreen
 from kbtui.tui.search.switcher import SwitcherScreen
 
@@ -58,6 +59,7 @@ HOSTS = {
     "switcher": SwitcherScreen,
     "memory": ChatPane,
     "facts": MemoryScreen,
+    "tasks": TasksScreen,
     "inbox": InboxScreen,
     "correct": CorrectScreen,
 }
@@ -66,8 +68,8 @@ HOSTS = {
 TESTS = Path(__file__).resolve().parents[2]
 ROOMS = {
     "chat": "chat", "prompt": "chat", "transcript": "chat", "memory": "chat",
-    "facts": "chat", "notes": "notes", "map": "notes", "editor": "notes", "history": "history",
-    "past": "history", "search": "search", "switcher": "search", "inbox": "inbox",
+    "facts": "chat", "notes": "notes", "tasks": "notes", "map": "notes", "editor": "notes",
+    "history": "history", "past": "history", "search": "search", "switcher": "search", "inbox": "inbox",
     "correct": "diff", "settings": "app",
 }  # fmt: skip
 """Whose tests press the keys of a context; those that work everywhere are pressed anywhere."""

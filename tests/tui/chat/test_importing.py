@@ -11,7 +11,7 @@ from textual import events
 from textual.widgets import Static
 
 from kbtui.importers import engine
-from kbtui.tui.app.tasks import TasksScreen
+from kbtui.tui.app.background_work import BackgroundScreen
 from kbtui.tui.chat.commands.importing import dropped_path
 from kbtui.tui.chat.conversation.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen
@@ -111,8 +111,8 @@ async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
         await shell.press("y")
         await shell.until(lambda: "importing ▰▰▰▰▰▰▱▱" in shell.chat.importing.text)
-        await shell.say("/tasks", wait=False)
-        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        await shell.say("/background", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, BackgroundScreen))
         tasks = shell.app.screen.choices
         await shell.until(lambda: "Import: " in text_of(tasks))
         await shell.press("x")

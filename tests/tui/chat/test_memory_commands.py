@@ -10,8 +10,8 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.service import DreamProgress, WorkerEvent
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions, parse_command
+from kbtui.tui.app.background_work import BackgroundScreen
 from kbtui.tui.app.status_line import StatusLine
-from kbtui.tui.app.tasks import TasksScreen
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
@@ -148,8 +148,8 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
         memory.worker.submit("dream", dream)
         status = shell.app.main.query_one("#status")
         await shell.until(lambda: "Dream reads 12 lines" in status.render().plain)
-        await shell.say("/tasks", wait=False)
-        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        await shell.say("/background", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, BackgroundScreen))
         tasks = shell.app.screen.choices
         await shell.until(lambda: "Dream reads 12 lines, 1 of 3" in text_of(tasks))
         await shell.press("x")
@@ -174,8 +174,8 @@ async def test_tasks_pauses_reading_for_meaning_and_lets_it_go_on(tmp_path: Path
     async with running(tmp_path) as shell:
         search = shell.app.kb.search
         search.status = lambda: IndexStatus("embedding", message="Reading for meaning: 7 %")
-        await shell.say("/tasks", wait=False)
-        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        await shell.say("/background", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, BackgroundScreen))
         tasks = shell.app.screen.choices
         await shell.until(lambda: "Reading for meaning: 7 %" in text_of(tasks))
         await shell.press("x")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import RemoteError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.app.tasks import TasksScreen
+from kbtui.tui.app.background_work import BackgroundScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running
@@ -83,8 +83,8 @@ async def test_a_sync_is_one_of_the_tasks_and_can_be_stopped_there(
     async with running(tmp_path / "notes") as shell:
         monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
         await shell.say("/sync", wait=False)
-        await shell.say("/tasks", wait=False)
-        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        await shell.say("/background", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, BackgroundScreen))
         tasks = shell.app.screen.choices
         await shell.until(lambda: "Sync: fetching ▰▰▰▰▰▰▱▱" in text_of(tasks))
         await shell.press("x")

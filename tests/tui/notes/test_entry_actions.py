@@ -290,34 +290,6 @@ async def test_space_folds_a_callout(tmp_path):
         await until(pilot, lambda: "Because" not in text_of(body))
 
 
-async def test_shift_t_lists_the_open_tasks_of_all_notes_and_goes_to_one(tmp_path):
-    other = "# Other\n\n- [/] water plants\n- [>] tomorrow\n- [ ] \x1b[31m[red]odd\n"
-    entries = {
-        "topics/tasks.md": WITH_TASKS,
-        "topics/z.md": other,
-        "topics/x.md": b"\0- [ ] no\xff",
-    }
-    app = NotesApp(make_kb(tmp_path, entries))
-    async with app.run_test() as pilot:
-        notes = await ready(pilot)
-        await pilot.press("T")
-        await until(pilot, lambda: len(app.screen_stack) == 2)
-        listed = text_of(app.screen.choices)
-        rows = [row.split("  ")[0].strip() for row in listed.split("\n")]
-        assert rows == ["☐ buy milk and bread", "◪ water plants", "☐ [31m[red]odd"]
-        await pilot.press(*"plants", "enter")
-        await shown(pilot, notes, "knowledge/topics/z.md")
-        await until(pilot, lambda: notes.view.body.pointed_source == 3)
-
-
-async def test_where_no_task_is_open_that_is_said(tmp_path):
-    app = NotesApp(make_kb(tmp_path))
-    async with app.run_test() as pilot:
-        await ready(pilot)
-        await pilot.press("T")
-        await until(pilot, lambda: "No note has a task" in app.toasts)
-
-
 async def test_d_on_a_folder_says_that_it_is_about_a_note(tmp_path) -> None:
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test(size=(100, 30)) as pilot:

@@ -170,7 +170,7 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
     if await host.app.push_screen_wait(dialog) != "y":
         host.say("`kbtui consolidate --all` has it done another time.")
         return
-    host.say(f"{unread.cost.model} reads them; /tasks shows how far it is.")
+    host.say(f"{unread.cost.model} reads them; /background shows how far it is.")
     condense = partial(kb.memory.worker.condense, everything=True, by_model=True)
     outcomes = await asyncio.gather(*map(asyncio.wrap_future, map(condense, unread.sessions)))
     if failed := next((each.error for each in outcomes if each.error is not None), None):

@@ -90,7 +90,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     text = (
         f"What of its {counted(len(session.messages), 'message')} isn't archived yet goes into the "
         "archive, and what it says into memory and notes. Its log stays as it is. "
-        "/tasks shows how far it is and stops it."
+        "/background shows how far it is and stops it."
     )
     host.tell(NoticeItem(title="Condensing this conversation", text=text))
     future = kb.memory.worker.condense(session.id, everything=True)

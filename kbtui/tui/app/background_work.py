@@ -1,4 +1,4 @@
-"""The task list: background work, its progress, and a way to stop it."""
+"""The list of background work: its progress, and a way to stop it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList
 _REFRESH_SECONDS = 0.5
 
 
-class Task(NamedTuple):
-    """A background task: its name, its progress, and a callback to stop it, if possible.
+class Job(NamedTuple):
+    """A job in the background: its name, its progress, and a callback to stop it, if possible.
 
     `does` is the label of the key that stops it.
     """
@@ -40,56 +40,56 @@ def index_activity(status: IndexStatus) -> str:
     return clean_line(status.message) or INDEXING[status.state]
 
 
-def running_tasks(kb: KnowledgeBase, chat: ChatPane) -> list[Task]:
-    """Return all running and queued tasks."""
+def running_jobs(kb: KnowledgeBase, chat: ChatPane) -> list[Job]:
+    """Return all running and queued jobs."""
     return [*_answers(chat), *_errands(chat), *_memory(kb), *_search(kb)]
 
 
-def _answers(chat: ChatPane) -> Iterator[Task]:
+def _answers(chat: ChatPane) -> Iterator[Job]:
     if chat.conversation.busy:
         waiting = chat.conversation.queued
         text = f"an answer is coming, {waiting} more wait" if waiting else "an answer is coming"
-        yield Task("Chat", text, chat.stop)
+        yield Job("Chat", text, chat.stop)
 
 
-def _errands(chat: ChatPane) -> Iterator[Task]:
+def _errands(chat: ChatPane) -> Iterator[Job]:
     for errand in (chat.syncing, chat.importing):
         if errand.running:
-            yield Task(errand.name, errand.text or "at work", errand.stop)
+            yield Job(errand.name, errand.text or "at work", errand.stop)
 
 
-def _memory(kb: KnowledgeBase) -> Iterator[Task]:
+def _memory(kb: KnowledgeBase) -> Iterator[Job]:
     worker = kb.memory.worker
     status = worker.status()
     if status.state == "working":
-        yield Task("Memory", clean_line(status.text), worker.cancel)
+        yield Job("Memory", clean_line(status.text), worker.cancel)
     if status.waiting:
         count = len(status.waiting)
         what = "1 conversation is" if count == 1 else f"{count} conversations are"
-        yield Task("Memory", f"{what} condensed later")
+        yield Job("Memory", f"{what} condensed later")
 
 
-def _search(kb: KnowledgeBase) -> Iterator[Task]:
+def _search(kb: KnowledgeBase) -> Iterator[Job]:
     status, pause = kb.search.status(), kb.search.pause
     text = index_activity(status)
     if text and status.state != "embedding":
-        yield Task("Search", text)
+        yield Job("Search", text)
     elif pause.stopped:
-        yield Task("Search", f"{text}, paused", partial(_toggle, pause), "goes on")
+        yield Job("Search", f"{text}, paused", partial(_toggle, pause), "goes on")
     elif text:
-        yield Task("Search", text, partial(_toggle, pause), "pauses it")
+        yield Job("Search", text, partial(_toggle, pause), "pauses it")
 
 
 def _toggle(pause: Pause) -> None:
     pause.stopped = not pause.stopped
 
 
-class TasksScreen(ListDialog[None]):
-    """A live list of background tasks; x stops the one under the cursor."""
+class BackgroundScreen(ListDialog[None]):
+    """A live list of what runs in the background; x stops the one under the cursor."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
-    TasksScreen {
+    BackgroundScreen {
         ChoiceList { min-height: 1; margin: 0; }
     }
     """
@@ -103,30 +103,30 @@ class TasksScreen(ListDialog[None]):
         super().__init__()
         self._kb = kb
         self._chat = chat
-        self._shown: list[Task] = []
+        self._shown: list[Job] = []
 
     def compose_question(self) -> ComposeResult:
-        tasks = ChoiceList()
-        tasks.empty = "Nothing runs in the background."
-        yield tasks
+        jobs = ChoiceList()
+        jobs.empty = "Nothing runs in the background."
+        yield jobs
 
     def on_mount(self) -> None:
-        self._refresh_tasks()
-        self.set_interval(_REFRESH_SECONDS, self._refresh_tasks)
+        self._refresh_jobs()
+        self.set_interval(_REFRESH_SECONDS, self._refresh_jobs)
 
-    def _refresh_tasks(self) -> None:
-        found = running_tasks(self._kb, self._chat)
-        if [task[:2] for task in found] == [task[:2] for task in self._shown]:
+    def _refresh_jobs(self) -> None:
+        found = running_jobs(self._kb, self._chat)
+        if [job[:2] for job in found] == [job[:2] for job in self._shown]:
             return
         self._shown = found
         choices = [
-            Choice(f"{task.name}: {task.text}", f"x {task.does}" if task.stop else "", task)
-            for task in found
+            Choice(f"{job.name}: {job.text}", f"x {job.does}" if job.stop else "", job)
+            for job in found
         ]
         self.choices.show(choices, min(self.choices.cursor, max(0, len(found) - 1)))
 
     def action_take(self) -> None:
-        """Do nothing: a task can't be chosen."""
+        """Do nothing: a job can't be chosen."""
 
     def action_stop(self) -> None:
         choice = self.choices.item
@@ -136,4 +136,4 @@ class TasksScreen(ListDialog[None]):
             self.notify("This goes on by itself, also after a restart.", markup=False)
             return
         choice.value.stop()
-        self._refresh_tasks()
+        self._refresh_jobs()

@@ -1,0 +1,133 @@
+"""Answers that are lists: open tasks, what is coming, what was said on a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from kbtui.memory.recall.agenda import (
+    COMING_DAYS,
+    GROUPS,
+    AgendaItem,
+    SaidLine,
+    agenda_seen,
+    day_lines,
+    due_text,
+    short_day,
+)
+from kbtui.memory.records.journal import day_of
+from kbtui.offline.asked import ListQuestion, days_of
+from kbtui.text import counted
+from kbtui.views.view import View
+
+_MAX_LINES = 40
+_BOX = {" ": "☐", "/": "☐"}
+
+
+class ListedLine(NamedTuple):
+    """A line of a list: where it stands, what it says, as shown, and when it is."""
+
+    path: str
+    line: int
+    title: str
+    text: str
+    shown: str
+    when: str = ""
+
+
+class Listed(NamedTuple):
+    """A list: a sentence above it, its lines, what is below them, and a summary."""
+
+    head: str
+    lines: tuple[ListedLine, ...]
+    more: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The lists of one workspace, as an audience sees it, on a day."""
+
+    view: View
+    today: date
+
+    def of(self, asked: ListQuestion) -> Listed:
+        """Return the list that a question asks for; raises as reading files."""
+        if asked.kind == "day":
+            return self._day(*days_of(asked.period, self.today))
+        agenda = agenda_seen(self.view)
+        if asked.kind == "coming":
+            if asked.period is None:
+                return self._coming(agenda.coming(self.today), "in the next two weeks")
+            first, last = days_of(asked.period, self.today)
+            ahead = max(COMING_DAYS, (last - self.today).days)
+            found = agenda.coming(self.today, ahead)
+            return self._coming(
+                [each for each in found if _overlaps(each, first, last)], _span(first, last)
+            )
+        groups = agenda.grouped(self.today)
+        tasks = [item for name in GROUPS for item in groups[name]]
+        if asked.period is not None:
+            last = days_of(asked.period, self.today)[1]
+            tasks = [each for each in tasks if each.day is None or each.day <= last]
+        return self._tasks(tasks)
+
+    def _tasks(self, tasks: list[AgendaItem]) -> Listed:
+        summary = counted(len(tasks), "open task")
+        head = f"{summary}:" if tasks else "Nothing is open."
+        return self._listed(head, [self._item(each) for each in tasks], summary)
+
+    def _coming(self, items: list[AgendaItem], when: str) -> Listed:
+        head = f"Coming {when}:" if items else f"Nothing has a date {when}."
+        return self._listed(head, [self._item(each) for each in items], f"{len(items)} coming")
+
+    def _item(self, item: AgendaItem) -> ListedLine:
+        box = f"{_BOX.get(item.task.mark, '☐')} " if item.task is not None else ""
+        when = due_text(item, self.today)
+        return ListedLine(item.path, item.line, item.title, item.text, f"{box}{item.text}", when)
+
+    def _day(self, first: date, last: date) -> Listed:
+        paths = (path for path in self.view.files("memory") if day_of(path) is not None)
+        infos = (info.path for info in self.view.library.infos())
+        days = {path: day for path in (*paths, *infos) if (day := day_of(path)) is not None}
+        is_one = first == last
+        lines = [
+            _said(path, said, "" if is_one else short_day(day, self.today))
+            for path, day in sorted(days.items(), key=lambda pair: (pair[1], pair[0]))
+            if first <= day <= last
+            for said in day_lines(self.view.library, path)
+        ]
+        when = _span(first, last) if first != last else _on(first, self.today)
+        head = f"What you said {when}:" if lines else f"You said nothing {when}."
+        return self._listed(head, lines, counted(len(lines), "line"))
+
+    def _listed(self, head: str, lines: list[ListedLine], summary: str) -> Listed:
+        rest = len(lines) - _MAX_LINES
+        more = (f"And {rest:,} more.",) if rest > 0 else ()
+        return Listed(head, tuple(lines[:_MAX_LINES]), more, summary)
+
+
+def _said(path: str, said: SaidLine, when: str) -> ListedLine:
+    shown = f"~~{said.text}~~" if said.struck else said.text
+    box = {"": "", " ": "☐ ", "x": "☑ ", "X": "☑ "}.get(said.task, "☐ ")
+    return ListedLine(path, said.line, "", said.text, f"{said.time} {box}{shown}", when)
+
+
+def _overlaps(item: AgendaItem, first: date, last: date) -> bool:
+    return (
+        item.first is not None and item.day is not None and item.first <= last and item.day >= first
+    )
+
+
+def _span(first: date, last: date) -> str:
+    return (
+        f"from {first.day} {first:%B} to {last.day} {last:%B}"
+        if first != last
+        else f"on {first:%A} {first.day} {first:%B}"
+    )
+
+
+def _on(day: date, today: date) -> str:
+    names = {0: "today", 1: "yesterday"}
+    return names.get((today - day).days) or f"on {short_day(day, today)}"

@@ -1,0 +1,90 @@
+"""Questions that a list answers: open tasks, what is coming, what was said on a day.
+
+Such a question is a phrase of a language's ``asks_...`` lists, with at most a time besides: *What
+do I have to do this week?* Anything else about the same words isn't one.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Literal, NamedTuple, get_args
+
+from kbtui.offline.dated import NamedDay, days_named
+from kbtui.offline.language import Token, begins, language_of, of_all, tokens, unmatched
+from kbtui.offline.times import Period
+
+Asked = Literal["tasks", "coming", "day"]
+_KINDS: tuple[Asked, ...] = get_args(Asked)
+_MAX_WORDS = 16
+_MAX_REST = 2  # words that say nothing, before the question and behind it
+
+
+class ListQuestion(NamedTuple):
+    """What is asked for, and for which days, if that is said."""
+
+    kind: Asked
+    period: Period | None = None
+
+
+def list_question(text: str, today: date) -> ListQuestion | None:
+    """Return which list a message asks for; None if it asks for none, or says something."""
+    found = tokens(text)
+    if not found or len(found) > _MAX_WORDS:
+        return None
+    is_past = _kind(_without(text, days_named(text, today, way=1))) == "day"
+    times = days_named(text, today, way=-1 if is_past else 1)
+    kind = _kind(_without(text, times)) or _kind(text)
+    if kind is None or len(times) > 1:
+        return None
+    period = times[0].period if times else None
+    if kind == "day" and period is None:
+        return None
+    return ListQuestion(kind, period)
+
+
+def tells_of_a_list(text: str) -> bool:
+    """Return whether a text begins like such a question and goes on as a statement."""
+    rest = _without(text, days_named(text, date.max.replace(year=2000)))
+    for kind in _KINDS:
+        after = begins(rest, of_all(f"asks_{kind}"))
+        if after and begins(after, of_all("asserts")) is not None:
+            return True
+    return False
+
+
+def _without(text: str, times: list[NamedDay]) -> str:
+    for each in reversed(times):
+        text = f"{text[: each.start]} {text[each.end :]}"
+    return " ".join(text.split())
+
+
+def _kind(text: str) -> Asked | None:
+    """Return what a text without its time asks for."""
+    found = tokens(text)
+    for at in range(min(_MAX_REST + 1, len(found))):
+        if not _says_nothing(found[:at], text):
+            break
+        for kind in _KINDS:
+            count = of_all(f"asks_{kind}").match(text, found, at)
+            if count and _says_nothing(found[at + count :], text):
+                return kind
+    return None
+
+
+def _says_nothing(words: list[Token], text: str) -> bool:
+    """Return whether words around a question are small talk or say nothing: “please”, “for”."""
+    language = language_of(text)
+    silent = language.stop_words - language.words["asserts"]
+    small = (*(of_all(name) for name in ("talk", "greeting", "thanks")),)
+    is_talk = not any(unmatched(" ".join(word.word for word in words), small))
+    return is_talk or (len(words) <= _MAX_REST and all(word.word in silent for word in words))
+
+
+def days_of(period: Period | None, today: date) -> tuple[date, date]:
+    """Return the first and last day that a question is about; without a time, today."""
+    if period is None:
+        return today, today
+    if period.unit == "week" and period.first == period.last:
+        monday = period.first - timedelta(days=period.first.weekday())
+        return monday, monday + timedelta(days=6)
+    return period.first, period.last

@@ -1,0 +1,157 @@
+"""The one list of tasks and dated lines: from journal and notes, and in the ways out of it."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.clock import local_day
+from kbtui.history.change import Origin
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.recall.agenda import AgendaItem, agenda_seen, day_lines, due_text
+from kbtui.views.view import Audience
+from tests.agent.conftest import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FRIDAY = datetime(2026, 11, 27, 20, 33).astimezone()
+TODAY = FRIDAY.date()
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as opened:
+        yield opened
+
+
+def note(kb: KnowledgeBase, path: str, text: str) -> None:
+    file = kb.workspace.place(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    kb.history.adopt(settle=0)
+    kb.library.refresh()
+
+
+def texts(items: list[AgendaItem]) -> list[str]:
+    return [item.text for item in items]
+
+
+def test_a_task_of_the_journal_has_the_day_in_its_words(kb: KnowledgeBase) -> None:
+    kb.journal.keep("send the invoice to ACME by Monday", FRIDAY, Origin(), task=True)
+    kb.journal.keep("call the keeper", FRIDAY, Origin(), task=True)
+    groups = kb.agenda().grouped(TODAY)
+    (invoice,) = groups["week"]
+    assert (invoice.text, invoice.day) == ("send the invoice to ACME by Monday", date(2026, 11, 30))
+    assert due_text(invoice, TODAY) == "by Mon 30 Nov"
+    assert texts(groups["undated"]) == ["call the keeper"]
+
+
+def test_tasks_are_late_of_this_week_later_or_undated(kb: KnowledgeBase) -> None:
+    note(
+        kb,
+        "knowledge/topics/garden.md",
+        "# Garden\n\n- [ ] rake 📅 2026-11-20\n- [ ] dig 📅 2026-12-03\n- [/] sow ⏳ 2026-12-04\n"
+        "- [ ] prune\n- [x] done 📅 2026-11-20\n- [ ] odd 📅 2026-02-30\n- [ ] ~~dropped~~\n",
+    )
+    groups = kb.agenda().grouped(TODAY)
+    assert {name: texts(items) for name, items in groups.items()} == {
+        "late": ["rake"],
+        "week": ["dig"],
+        "later": ["sow"],
+        "undated": ["prune", "odd"],
+    }
+    assert groups["undated"][1].wrong == "no calendar has a 2026-02-30"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("knowledge/topics/code.md", "# C\n\n```\n- [ ] task\n```\n"),
+        ("knowledge/topics/comment.md", "# C\n\n%%\n- [ ] task\n%%\n\n<!-- - [ ] task -->\n"),
+        ("knowledge/templates/daily.md", "# T\n\n- [ ] task\n"),
+        ("knowledge/Archive/old.md", "# O\n\n- [ ] task\n"),
+        ("knowledge/topics/99 Archiv/old.md", "# O\n\n- [ ] task\n"),
+    ],
+)
+def test_code_comments_templates_and_archives_have_no_tasks(
+    kb: KnowledgeBase, path: str, text: str
+) -> None:
+    note(kb, path, text)
+    assert kb.agenda().tasks == ()
+
+
+def test_what_is_coming_is_dated_lines_of_notes_and_journal_and_tasks(kb: KnowledgeBase) -> None:
+    kb.journal.keep("The plumber comes on Tuesday at 9:00.", FRIDAY, Origin())
+    kb.journal.keep("Priya starts on 7 December.", FRIDAY, Origin())
+    kb.journal.keep("We met on Tuesday.", FRIDAY, Origin())
+    kb.journal.keep("The rent was raised on 3 November.", FRIDAY, Origin())
+    kb.journal.keep("Pay the rent by tomorrow", FRIDAY, Origin(), task=True)
+    note(
+        kb, "knowledge/topics/kia.md", "# Kia\n\nBrake pads on 2026-12-09.\n\nBought 2020-01-02.\n"
+    )
+    assert texts(kb.agenda().coming(TODAY)) == [
+        "Pay the rent by tomorrow",
+        "The plumber comes on Tuesday at 9:00.",
+        "Priya starts on 7 December.",
+        "Brake pads on 2026-12-09.",
+    ]
+
+
+def test_a_private_task_is_for_the_person_and_for_no_model(kb: KnowledgeBase) -> None:
+    note(kb, "knowledge/topics/secret.md", "---\nprivate: true\n---\n# S\n\n- [ ] hide it\n")
+    assert texts(list(kb.agenda().tasks)) == ["hide it"]
+    for audience in (Audience.MODEL_ELSEWHERE, Audience.OTHER_AGENT):
+        assert agenda_seen(kb.seen_by(audience)).tasks == ()
+
+
+def test_a_changed_note_is_read_again(kb: KnowledgeBase) -> None:
+    note(kb, "knowledge/topics/a.md", "# A\n\n- [ ] one\n")
+    assert texts(list(kb.agenda().tasks)) == ["one"]
+    note(kb, "knowledge/topics/a.md", "# A\n\n- [ ] two\n")
+    assert texts(list(kb.agenda().tasks)) == ["two"]
+
+
+def test_the_lines_of_a_day_tell_their_time_and_whether_they_are_struck(kb: KnowledgeBase) -> None:
+    old = kb.journal.keep("The rent is 1180.", FRIDAY, Origin())
+    later = FRIDAY + timedelta(minutes=1)
+    new = kb.journal.keep("The rent is 1210.", later, Origin())
+    kb.journal.mark_past(old.path, old.line, old.text, new, Origin())
+    lines = day_lines(kb.library, old.path)
+    assert [(each.time, each.text, each.struck) for each in lines] == [
+        ("20:33", "The rent is 1180.", True),
+        ("20:34", "The rent is 1210.", False),
+    ]
+
+
+async def _answer(kb: KnowledgeBase, text: str) -> str:
+    session = kb.sessions.create("test")
+    try:
+        return (await ask(kb, session, text)).finished.text
+    finally:
+        session.close()
+
+
+async def test_the_chat_answers_from_the_list_what_was_noted_as_a_task(kb: KnowledgeBase) -> None:
+    said = await _answer(kb, "Remind me to send the invoice to ACME by tomorrow")
+    assert said == "Noted as a task."
+    await _answer(kb, "The kettle is new.")
+    for question in ("what are my open tasks?", "what do I have to do", "was muss ich tun?"):
+        answer = await _answer(kb, question)
+        assert answer.startswith("1 open task:")
+        assert "invoice to ACME" in answer
+        assert "by tomorrow" in answer
+    assert "invoice to ACME" in await _answer(kb, "What's coming?")
+    today = await _answer(kb, "What happened today")
+    assert "The kettle is new." in today
+    assert "invoice to ACME" in today
+    assert await _answer(kb, "what happened yesterday") == "You said nothing yesterday."
+
+
+async def test_what_happened_today_was_awful_is_kept_as_said(kb: KnowledgeBase) -> None:
+    assert await _answer(kb, "What happened today was awful") == "Noted."
+    (line,) = day_lines(kb.library, f"memory/{local_day()}.md")
+    assert line.text == "What happened today was awful"

@@ -96,6 +96,11 @@ class OpenSwitcher(Message):
 
 
 @dataclass
+class OpenToday(Message):
+    """Request to show the page of today."""
+
+
+@dataclass
 class OpenTasks(Message):
     """Request to show the open tasks."""
 

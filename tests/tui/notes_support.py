@@ -10,6 +10,7 @@ from textual.screen import Screen
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
+from kbtui.memory.recall.agenda import agenda_of
 from kbtui.memory.recall.names import NameIndex
 from kbtui.memory.records.archive import Tombstones
 from kbtui.memory.records.journal import Journal
@@ -113,6 +114,7 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
         history=history,
         library=library,
         journal=journal,
+        agenda=lambda: agenda_of(library, journal),
         names=NameIndex(workspace, library, journal),
         sessions=SessionStore(workspace),
         search=ScriptedSearch(),

@@ -389,7 +389,8 @@ ACTIONS: tuple[Action, ...] = (
             "Bring in what another program exported, or a document; shows first what it is. `stop` "
             "ends an import, `undo` takes the last one back.", "/import", "[path]"),
     _memory("audit", "", "Audit", "Account for every message of every session.", "/audit"),
-    _memory("today", "", "Today's note", "Open the note of today.", "/today"),
+    _memory("today", "", "Today", "Open the page of today: what is coming, open, and was said.",
+            "/today"),
     _memory("journal", "", "Journal",
             "Say where what you state is kept: in notes of its `own`, or in your `daily` notes.",
             "/journal", "[own or daily]"),

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         theme_screen,
         workspaces,
     )
+    from kbtui.tui.chat import start
     from kbtui.tui.chat.commands import reports
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.terminal import outside
@@ -94,11 +95,12 @@ else:
         "app.theme_screen",
         "app.workspaces",
     )
-    dialogs, history, outside, reports, time_travel = lazy_modules(
+    dialogs, history, outside, reports, start, time_travel = lazy_modules(
         "widgets.dialogs",
         "history.history",
         "terminal.outside",
         "chat.commands.reports",
+        "chat.start",
         "history.time_travel",
     )
 
@@ -310,6 +312,8 @@ class KbtuiApp(KeysInOrder):
         self.call_from_thread(self._opened, kb)
         if (first := pop_first_note(kb.workspace)) is not None:
             self.call_from_thread(self.main.notes.show_first, first)
+        elif not start.is_first(kb):
+            self.call_from_thread(self.main.notes.show_today)
         if self._workspace is None and (vault := workspaces.vault_notice(kb.workspace.root)):
             self.notice(vault)
         self._follow_settings(kb.settings)

@@ -24,6 +24,7 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
     OpenTasks,
+    OpenToday,
     TimePassed,
     Working,
 )
@@ -172,8 +173,9 @@ class MainScreen(TellsSizes, Screen[None]):
         self.chat.focus_prompt()
 
     def show_notes(self) -> None:
-        """Show the notes and focus the tree."""
+        """Show the notes and focus the tree; where no note is open, beside the page of today."""
         self._show("notes")
+        self.notes.show_today()
         self.notes.focus_tree()
 
     def zoom(self) -> None:
@@ -198,6 +200,11 @@ class MainScreen(TellsSizes, Screen[None]):
     def _open_entry(self, event: OpenEntry) -> None:
         self._show("notes")
         self.notes.open_entry(event.path, event.line, edit=event.edit)
+
+    @on(OpenToday)
+    def _open_today(self) -> None:
+        self._show("notes")
+        self.notes.show_today(moves_focus=True)
 
     @on(OpenMessage)
     def _open_message(self, event: OpenMessage) -> None:

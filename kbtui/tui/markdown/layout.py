@@ -100,6 +100,7 @@ def render(
         return render_plain(source.text, width, first_line=source.first_line)
     width = max(MIN_WIDTH, width)
     layout = _Layout(source, None if source.whole else folds, revealed)
+    layout.sections(source.above, width, is_above=True)
     layout.chips(source.properties, width)
     layout.blocks(parse(clean(source.text), whole=source.whole).children, _Frame(width))
     layout.sections(source.below, width)
@@ -169,16 +170,17 @@ class _Layout:
             for piece in content.wrap(max(MIN_WIDTH, width - 2)):
                 yield Content.assemble(" ", piece, " ").stylize_before(ground)
 
-    def sections(self, below: Sequence[Section], width: int) -> None:
-        """Lay out the sections below the text, each under a rule with its title."""
-        source = self._first_line + self._source.text.count("\n") + 1
-        for each in below:
+    def sections(self, sections: Sequence[Section], width: int, *, is_above: bool = False) -> None:
+        """Lay out the sections below or above the text, each under a rule with its title."""
+        source = 1 if is_above else self._first_line + self._source.text.count("\n") + 1
+        for each in sections:
             rule = f"── {each.title} "
             rule += "─" * max(2, width - len(rule))
-            self.lines += [
-                Line(Content(), source),
-                Line(Content.styled(rule, ".md--rule").stylize(".md--muted", 3), source),
-            ]
+            if not is_above:
+                self.lines.append(Line(Content(), source))
+            self.lines.append(
+                Line(Content.styled(rule, ".md--rule").stylize(".md--muted", 3), source)
+            )
             last = None
             for cells in each.cells:
                 row = Content("  ").join(map(self._cell, cells))
@@ -191,12 +193,14 @@ class _Layout:
                     row = Content("   ").join((title, row)).stylize(mark)
                 self.lines.append(Line(row.truncate(width, ellipsis=True), source))
                 last = note
+            if is_above:
+                self.lines.append(Line(Content(), source))
 
     def _cell(self, cell: Cell) -> Content:
-        style = ".md--h1" if cell.here else ".md--muted"
+        style = ".md--h1" if cell.here or cell.strong else ".md--muted"
         if not cell.path:
             return Content.styled(cell.text, style)
-        link, mark = self.links.style(LinkRef("file", cell.path))
+        link, mark = self.links.style(LinkRef("file", cell.path, str(cell.line or "")))
         gap = len(cell.text) - len(cell.text.lstrip())
         return Content(cell.text).stylize(style if cell.here else link, gap).stylize(mark)
 

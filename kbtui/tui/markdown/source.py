@@ -43,15 +43,20 @@ class Neighbour(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A word of a row that may link to a file; `here` marks the current one."""
+    """A word of a row that may link to a file, at a line; `here` marks the current one.
+
+    A `strong` word stands out, as what is late.
+    """
 
     text: str
     path: str = ""
     here: bool = False
+    line: int = 0
+    strong: bool = False
 
 
 class Section(NamedTuple):
-    """A titled list below the text of a note: lines of notes, or rows of cells."""
+    """A titled list around the text of a note: lines of notes, or rows of cells."""
 
     title: str
     rows: tuple[Neighbour, ...] = ()
@@ -62,8 +67,9 @@ class SourceText(NamedTuple):
     """A text to render.
 
     `first_line` is the text's first line in the file, below the frontmatter that `properties` come
-    from; `resolve` resolves links, as in `Links`. `embeds` replace the links that embed them, and
-    `below` follows the text. With `whole` nothing is hidden that Obsidian would hide.
+    from; `resolve` resolves links, as in `Links`. `embeds` replace the links that embed them;
+    `above` and `below` stand around the text. With `whole` nothing is hidden that Obsidian would
+    hide.
     """
 
     text: str
@@ -72,5 +78,6 @@ class SourceText(NamedTuple):
     resolve: Callable[[LinkRef], Named | None] = lambda _ref: Named("", "")
     properties: tuple[Property, ...] = ()
     below: tuple[Section, ...] = ()
+    above: tuple[Section, ...] = ()
     embeds: Mapping[LinkRef, Embed] = MappingProxyType({})
     whole: bool = False

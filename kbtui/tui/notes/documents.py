@@ -67,10 +67,17 @@ _MAX_MENTIONS = 100
 _BOXES = {"true": "☑", "false": "☐"}
 _MAX_PROPERTIES = 40
 _EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
+_WEEKS = 5
 _MAX_VALUES = 20
 _MAX_VALUE_CHARACTERS = 200
 _MIN_OUTLINE_HEADINGS = 3
 """Headings from which a document gets an outline."""
+_TIMED = re.compile(
+    r"^[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]+(?P<text>[^\n~]+)", re.MULTILINE
+)
+_POINTER = re.compile(
+    r"(?<=~~) → (?P<day>\d{4}-\d\d-\d\d)?(?: ?(?P<time>\d\d:\d\d))?(?=\r?$)", re.MULTILINE
+)
 _LINK_SYNTAX = frozenset("[]|#^`")
 
 
@@ -81,7 +88,8 @@ class Document:
     `text` is the whole file, and `body` the part to show, from line `first_line` on, without empty
     sections of a template. `properties` come from the frontmatter. `raw` text isn't rendered;
     `reason` explains in one line why, or why there is nothing to see. `blob` is the hash of the
-    content. `editable` tells whether the text can be edited without losing a byte.
+    content. `editable` tells whether the text can be edited without losing a byte. The page of
+    today has what is coming `above` its text, once that is known.
     """
 
     path: str
@@ -98,6 +106,8 @@ class Document:
     properties: tuple[Property, ...] = ()
     picture: Embed | None = None
     below: tuple[Section, ...] = ()
+    above: tuple[Section, ...] = ()
+    is_today: bool = False
     names: Names = field(default_factory=Names)
 
     @property
@@ -126,9 +136,10 @@ class Document:
             properties=self.properties,
             whole=whole or self.kind != "entry",
             resolve=self._named_by_path,
+            above=self.above,
         )
         if links is None:
-            return source
+            return source if self.entry is not None else source._replace(below=self.below)
         below = (*self.below, *links.sections())
         return source._replace(embeds=links.embeds, resolve=links.named, below=below)
 
@@ -277,13 +288,24 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
         if path.startswith(NAME_PREFIX):
             return _load_name_page(kb, path)
         day = day_of(path)
-        month = () if day is None else (_month_calendar(day, _days_in_folder(kb, path)),)
-        return replace(_load_file(kb, path), below=month)
+        return _load_file(kb, path) if day is None else _load_day(kb, path, day)
     except NotFoundError:
         reason = "Nothing is remembered yet." if path == notes.MEMORY else "This file is gone."
         return Document(path, "missing", title, reason=reason)
     except KbtuiError as error:
         return Document(path, "missing", title, reason=clean_line(str(error)))
+
+
+def _load_day(kb: KnowledgeBase, path: str, day: date) -> Document:
+    """Load the note of a day; today's has what is coming and open above, and need not exist."""
+    days = _days_in_folder(kb, path)
+    if day != local_day():
+        return replace(_load_file(kb, path), below=(_month_calendar(day, days),))
+    try:
+        document = _load_file(kb, path)
+    except NotFoundError:
+        document = Document(path, "text", day_heading(day), reason=_EMPTY_DAY)
+    return replace(document, is_today=True, below=(_last_weeks(day, days),))
 
 
 def _load_file(kb: KnowledgeBase, path: str) -> Document:
@@ -332,6 +354,7 @@ def _load_file(kb: KnowledgeBase, path: str) -> Document:
 def _as_day_note(document: Document, entry: Entry, day: date) -> Document:
     """Return a day's note titled by its day, without the heading of the date."""
     body, above = _without_heading(entry.body, day.isoformat())
+    body = _with_replacements(body, day)
     return replace(
         document,
         kind="entry",
@@ -341,6 +364,21 @@ def _as_day_note(document: Document, entry: Entry, day: date) -> Document:
         reason="" if body.strip() else _EMPTY_DAY,
         first_line=entry.body_line + above,
     )
+
+
+def _with_replacements(body: str, day: date) -> str:
+    """Return the lines of a day with what replaced a struck one in place of the pointer to it."""
+    said = {match["time"]: match["text"] for match in _TIMED.finditer(body)}
+
+    def replacement(match: re.Match[str]) -> str:
+        when, time = match["day"], match["time"] or ""
+        text = said.get(time, "") if when in (None, day.isoformat()) else ""
+        if text:
+            return f" → {text}"
+        there = format_written_day(when) if when else ""
+        return f" → {there} {time}".rstrip()
+
+    return _POINTER.sub(replacement, body)
 
 
 def _days_in_folder(kb: KnowledgeBase, path: str) -> dict[date, str]:
@@ -389,6 +427,25 @@ def _month_calendar(shown: date, days: Mapping[date, str]) -> Section:
     ]
     rows += [(Cell(" "), *ends)] if ends else []
     return Section(f"{shown:%B %Y}", cells=tuple(rows))
+
+
+def _last_weeks(today: date, days: Mapping[date, str]) -> Section:
+    """Return the last five weeks, as rows of days that lead to their notes."""
+    monday = today - timedelta(days=today.weekday())
+    rows = [tuple(Cell(f"{name:>3}") for name in calendar.day_abbr)]
+    for weeks in range(_WEEKS - 1, -1, -1):
+        first = monday - timedelta(weeks=weeks)
+        week = [first + timedelta(days=ahead) for ahead in range(7)]
+        rows.append(
+            tuple(
+                Cell(f"{day.day:>3}" if day <= today else "   ", days.get(day, ""), day == today)
+                for day in week
+            )
+        )
+    before = max((day for day in days if day < monday - timedelta(weeks=_WEEKS - 1)), default=None)
+    if before is not None:
+        rows.append((Cell(" "), Cell(f"◂ {format_day(before)}", days[before])))
+    return Section("The last five weeks", cells=tuple(rows))
 
 
 def picture_embed(path: str, documents: Documents) -> Embed:

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from kbtui.clock import local_day
 from kbtui.knowledge.format.body import headings_of, line_named
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.format.tasks import TaskLine, task_at
@@ -36,6 +37,7 @@ from kbtui.tui.notes.documents import (
 from kbtui.tui.notes.embeds import with_embeds
 from kbtui.tui.notes.entry_actions import may_replace, open_web_link
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
+from kbtui.tui.notes.today import sections_of_today
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
 from kbtui.tui.widgets.dialogs import pick
@@ -230,6 +232,9 @@ class EntryView(Pane):
         document = await asyncio.to_thread(load_document, self._kb, path)
         if document.kind == "conversation" and line is not None:
             line = message_line(document, line)
+        shown = self.document
+        if document.is_today and shown is not None and shown.path == path:
+            document = replace(document, above=shown.above)  # until it is read anew
         self.document, self._pending_place = document, None
         self._loaded_event.set()
         # Links are resolved afterwards: in a large vault that takes longer than reading.
@@ -237,6 +242,10 @@ class EntryView(Pane):
         self._show(document, line, top)
         self._update_authors()
         self.post_message(self.Opened(document))
+        if document.is_today:
+            above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
+            self.document = document = replace(document, above=above)
+            self._show_source(document.source(), top=None)
         if document.entry is None:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 from textual import events, getters, on
 from textual.containers import Vertical
 
+from kbtui.clock import local_day
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import (
@@ -37,18 +38,26 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.markdown_view import MarkdownView
-    from kbtui.tui.notes import documents, entry_actions, entry_editor, entry_view, map as note_map
+    from kbtui.tui.notes import (
+        documents,
+        entry_actions,
+        entry_editor,
+        entry_view,
+        map as note_map,
+        today,
+    )
     from kbtui.tui.notes.entry_editor import EntryEditor
     from kbtui.tui.notes.entry_view import EntryView
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
 else:
-    documents, entry_actions, entry_editor, entry_view, note_map = lazy_modules(
+    documents, entry_actions, entry_editor, entry_view, note_map, today = lazy_modules(
         "notes.documents",
         "notes.entry_actions",
         "notes.entry_editor",
         "notes.entry_view",
         "notes.map",
+        "notes.today",
     )
 
 _Params = ParamSpec("_Params")
@@ -177,8 +186,13 @@ class NotesPane(Vertical):
         """Mark what a commit changed, and reload it."""
         shown = self.current_path
         self.panel.changed(paths, actor, shown)
+        day = local_day()
         if shown in paths or (self.view is not None and self.view.path in paths):
             self._file_changed()
+        elif shown is not None and today.is_page_of(shown, day) and self.editor is None:
+            self._file_changed()  # a task or a date may have come
+        elif self._is_empty and any(today.is_page_of(path, day) for path in paths):
+            self.show_today()
 
     def day_changed(self) -> None:
         """Name days anew; what is being edited stays as it is."""
@@ -255,9 +269,27 @@ class NotesPane(Vertical):
         self._open(path, line, edit=edit)
 
     @latest("open")
+    async def show_today(self, *, moves_focus: bool = False) -> None:
+        """Show the page of today; without `moves_focus` only if no note is shown."""
+        kb = self.kb
+        if kb is None or (not moves_focus and not self._is_empty):
+            return
+        if moves_focus and not await self._leave_editor():
+            return
+        path = await asyncio.to_thread(today.todays_page, kb, local_day())
+        if moves_focus or self._is_empty:
+            view = await self._show(kb, path)
+            if moves_focus:
+                go_to(view.body)
+
+    @property
+    def _is_empty(self) -> bool:
+        return self.view is None and self.editor is None
+
+    @latest("open")
     async def show_first(self, path: str) -> None:
         """Show a file if none is shown yet, without moving the focus."""
-        if self.kb is not None and self.view is None and self.editor is None:
+        if self.kb is not None and self._is_empty:
             await self._show(self.kb, path)
 
     @latest("open")

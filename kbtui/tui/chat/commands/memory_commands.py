@@ -24,7 +24,7 @@ from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
 from kbtui.tui.diff.confirm import confirm
 from kbtui.tui.diff.restoring import restore_before
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
-from kbtui.tui.messages import OpenEntry, OpenHistory
+from kbtui.tui.messages import OpenHistory, OpenToday
 from kbtui.tui.widgets.dialogs import PageScreen, pick
 from kbtui.tui.widgets.progress import progress_reporter
 from kbtui.tui.widgets.row_list import Choice
@@ -225,9 +225,9 @@ async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    day = local_day()
-    path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)
-    host.post_message(OpenEntry(path))
+    if kb.library.in_place:  # where the owner has daily notes, today's is begun
+        await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, local_day())
+    host.post_message(OpenToday())
 
 
 async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:

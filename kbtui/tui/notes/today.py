@@ -1,0 +1,77 @@
+"""The page of today: what is coming and what is open, around the lines of the day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date
+
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.library.library import PastLibrary
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.recall.agenda import AgendaItem, short_day
+from kbtui.text import clean_line
+from kbtui.tui.markdown.source import Cell, Section
+
+_MAX_COMING = 8
+_MAX_OPEN = 6
+_AHEAD_DAYS = 92  # what is shown where less than a page is coming soon
+_WHEN_COLUMNS = 10  # Wed 12 Dec
+
+
+def todays_page(kb: KnowledgeBase, today: date) -> str:
+    """Return the path of the page of today: the owner's daily note, if any, else the journal's.
+
+    It need not be there yet.
+    """
+    own = kb.library.daily_note(today)
+    if own is not None and kb.library.exists(own[0]):
+        return own[0]
+    if own is not None and kb.journal.in_daily_notes:
+        return own[0]
+    return f"memory/{today.isoformat()}.md"
+
+
+def is_page_of(path: str, today: date) -> bool:
+    """Return whether a path may be that of the page of a day."""
+    name = path.rpartition("/")[2].removesuffix(".md").replace("_", "-")
+    return name == today.isoformat()
+
+
+def sections_of_today(kb: KnowledgeBase, today: date) -> tuple[Section, ...]:
+    """Return what is coming and what is open; run in a thread."""
+    if isinstance(kb.library, PastLibrary):
+        return ()
+    with suppress(KbtuiError):
+        agenda = kb.agenda()
+        groups = agenda.grouped(today)
+        coming = agenda.coming(today, _AHEAD_DAYS)
+        found = (
+            _section("Coming", [*groups["late"], *coming], today, _MAX_COMING),
+            _section("Open", groups["undated"], today, _MAX_OPEN),
+        )
+        return tuple(each for each in found if each is not None)
+    return ()
+
+
+def _section(title: str, items: Sequence[AgendaItem], today: date, limit: int) -> Section | None:
+    if not items:
+        return None
+    shown = items[:limit] if len(items) > limit + 1 else items
+    rows = [_row(item, today) for item in shown]
+    if len(items) > len(shown):
+        rows.append((Cell(f"… {len(items) - len(shown):,} more: T lists the tasks"),))
+    return Section(f"{title} {len(items):,}", cells=tuple(rows))
+
+
+def _row(item: AgendaItem, today: date) -> tuple[Cell, ...]:
+    """Return when, and what, which leads to its line."""
+    box = "" if item.task is None else "☐ "
+    text = Cell(f"{box}{clean_line(item.text)}", item.path, line=item.line)
+    if item.day is None or item.first is None:
+        return (text,)
+    is_late = item.day < today
+    when = f"{item.first:%B}" if item.unit == "month" else short_day(item.day, today)
+    if item.unit == "week":
+        when = f"from {item.first.day} {item.first:%b}"
+    return Cell(f"{when:<{_WHEN_COLUMNS}}", strong=is_late or item.day == today), text

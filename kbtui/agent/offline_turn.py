@@ -59,7 +59,7 @@ _NO_SUCH_NOTE = "No note is called “{name}”, so nothing was renamed."
 _MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {
     "sure": FROM_NOTES,
-    "near": "Nothing says so in these words; nearest:",
+    "near": "Not in these words. The nearest:",
     "none": "I don't know: nothing near that in your notes.",
 }
 _Done = TypeVar("_Done")

@@ -89,8 +89,7 @@ def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
     if found.named:
         yield named(found.named)
     if _is_offline(estimate.model):
-        tokens = counted(found.tokens, "token")
-        yield f"about {tokens}; without a model they are searched and quoted as they are"
+        yield "without a model they are searched and quoted as they are"
     else:
         yield f"memory by {estimate.model}: {estimate.describe(found.tokens)}"
 
@@ -98,7 +97,7 @@ def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
 def named(parts: Mapping[str, int]) -> str:
     """Describe the content of conversations that isn't imported, given counts by kind."""
     kinds = (counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items()))
-    return f"not brought in, only named in the messages: {', '.join(kinds)}"
+    return f"left out: {', '.join(kinds)}"
 
 
 def reported(report: Report) -> str:

@@ -81,7 +81,7 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
         yield moved
     if by_kind["added"]:
         verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
-        before = [" before kbtui came"] if commit.is_found else []
+        before = [" here already"] if commit.is_found else []
         yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
     moved_paths = _moved_paths(commit) if moved else ()
     if changed := [each for each in by_kind["modified"] if each.path not in moved_paths]:

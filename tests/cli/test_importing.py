@@ -266,7 +266,7 @@ def test_what_is_not_brought_is_counted_and_told(kbtui: Command, tmp_path: Path)
     blocks = [{"type": "thinking"}, {"type": "text", "text": "Yes"}, {"type": "tool_use"}]
     message = claude_message(1, "Hi", content=[*blocks, *blocks], files=[{"file_name": "a.png"}])
     export = str(written(tmp_path / "a.json", [claude("c1", chat_messages=[message])]))
-    told = "not brought in, only named in the messages: 1 file, 2 steps of tools, 2 thoughts"
+    told = "left out: 1 file, 2 steps of tools, 2 thoughts"
     assert told in kbtui.ok("import", "--dry-run", export).out
     assert told in kbtui.ok("import", "--no-memory", export).out
     again = kbtui.ok("import", "--no-memory", "--json", export).json["imports"][0]

@@ -119,12 +119,12 @@ def test_notes_that_were_found_are_said_to_have_been_there(tmp_path: Path) -> No
         (vault / f"{name}.md").write_text(f"# {name}\n")
     with KnowledgeBase.open(vault) as kb:
         *_, first = kb.history.log()
-        assert sentence(first, _names(kb)) == "You had ○ One and ○ Two before kbtui came"
+        assert sentence(first, _names(kb)) == "You had ○ One and ○ Two here already"
 
 
 @pytest.mark.parametrize(
     ("minutes", "said"),
-    [(1, "You had ○ One and ○ Two before kbtui came"), (-1, "You wrote ○ One and ○ Two")],
+    [(1, "You had ○ One and ○ Two here already"), (-1, "You wrote ○ One and ○ Two")],
     ids=["there before", "came since"],
 )
 def test_nor_does_it_count_that_something_was_typed_before_a_vault_had_been_read(
@@ -150,9 +150,7 @@ def test_nor_do_the_how_tos_count_that_the_app_had_written_before_it_read_a_vaul
     with KnowledgeBase.open(vault, starts=True) as kb:
         assert [commit.body for commit in kb.history.log()] == [SHIPPED]
         kb.history.adopt()
-        assert (
-            sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One before kbtui came"
-        )
+        assert sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One here already"
 
 
 def test_a_file_with_another_name_alone_is_told_by_the_names_of_files(kb: KnowledgeBase) -> None:

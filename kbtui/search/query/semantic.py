@@ -24,6 +24,7 @@ from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.fusion import ROUGH, Comparison, DocumentRows, VectorKind
 from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -534,6 +535,7 @@ PREPARING_DETACHED = (
     "Preparing the embedding model in the background, once; searching by words meanwhile."
 )
 _MINUTE = 60
+_HOUR = 3_600
 _MIN_SECONDS = 3.0
 
 
@@ -555,7 +557,9 @@ class Pace:
         seconds = left * passed / done
         if seconds < _MINUTE:
             return "under a minute left"
-        return f"about {round(seconds / _MINUTE)} min left"
+        if seconds < _HOUR:
+            return f"about {round(seconds / _MINUTE)} min left"
+        return f"about {counted(round(seconds / _HOUR), 'hour')} left"
 
 
 def status_of(

@@ -353,7 +353,7 @@ ACTIONS: tuple[Action, ...] = (
     _search("down", "down", "Down", "Next hit.", does="move(1)"),
     _search("up", "up", "Up", "Previous hit.", does="move(-1)"),
     _search("open", "enter", "Open", "Open the hit at its line.", show=True),
-    _search("scope", "ctrl+t", "Elsewhere",
+    _search("scope", "ctrl+t", "Where",
             "Switch between notes, memory, documents, conversations and all.", show=True),
     _search("correct", "ctrl+r", "Correct everywhere",
             "Put what the hit says right, in every place that repeats it."),

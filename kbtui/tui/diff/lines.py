@@ -389,7 +389,7 @@ class _HunkText:
         spans = _syntax_spans(text, front=index in self._frontmatter) if self._is_markdown else []
         content = Content(text, spans, strip_control_codes=False)
         if not self._lines[index].newline:
-            content += Content.styled("  (no line end)", ".md--muted")
+            content += Content.styled("  (without a line break at the end)", ".md--muted")
         return content
 
 

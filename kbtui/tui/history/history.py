@@ -281,7 +281,7 @@ class HistoryScreen(ListAndDiff):
         description = draw_sentence(commit, self._names()).plain
         done = await confirm_and_undo(self, self.kb.history, description, undo)
         if done is not None:
-            tell(self, f"Undone: {description}. The undo is a change of its own.")
+            tell(self, f"Undone: {description}.")
             self._show_commit(done)
 
     @_queued_action

@@ -201,6 +201,8 @@ class _Layout:
         if not cell.path:
             return Content.styled(cell.text, style)
         link, mark = self.links.style(LinkRef("file", cell.path, str(cell.line or "")))
+        if cell.line:
+            return Content(cell.text).stylize(mark)
         gap = len(cell.text) - len(cell.text.lstrip())
         return Content(cell.text).stylize(style if cell.here else link, gap).stylize(mark)
 

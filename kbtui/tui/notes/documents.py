@@ -39,7 +39,7 @@ from kbtui.knowledge.format.tasks import (
 )
 from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.records.journal import day_of
+from kbtui.memory.records.journal import day_of, without_dates
 from kbtui.presentation import notes
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.presentation.times import day_heading, format_day, format_written_day
@@ -74,6 +74,11 @@ _MIN_OUTLINE_HEADINGS = 3
 """Headings from which a document gets an outline."""
 _TIMED = re.compile(
     r"^[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]+(?P<text>[^\n~]+)", re.MULTILINE
+)
+_FLUSH = re.compile(
+    r"^## Flush at (?P<time>\d\d:\d\d)[^\S\n]*(?:\(session: [^)\n]*\))?[^\S\n]*"
+    r"(?P<raw>\[RAW\])?.*$",
+    re.MULTILINE,
 )
 _POINTER = re.compile(
     r"(?<=~~) → (?P<day>\d{4}-\d\d-\d\d)?(?: ?(?P<time>\d\d:\d\d))?(?=\r?$)", re.MULTILINE
@@ -369,6 +374,7 @@ def _as_day_note(document: Document, entry: Entry, day: date) -> Document:
 def _with_replacements(body: str, day: date) -> str:
     """Return the lines of a day with what replaced a struck one in place of the pointer to it."""
     said = {match["time"]: match["text"] for match in _TIMED.finditer(body)}
+    body = _FLUSH.sub(_flush_heading, body)
 
     def replacement(match: re.Match[str]) -> str:
         when, time = match["day"], match["time"] or ""
@@ -378,7 +384,14 @@ def _with_replacements(body: str, day: date) -> str:
         there = format_written_day(when) if when else ""
         return f" → {there} {time}".rstrip()
 
-    return _POINTER.sub(replacement, body)
+    body = _POINTER.sub(replacement, body)
+    # The day is told by the page, what “tomorrow” was by the words.
+    return _TIMED.sub(lambda match: without_dates(match[0]), body)
+
+
+def _flush_heading(match: re.Match[str]) -> str:
+    whole = ", word for word" if match["raw"] else ""
+    return f"## From a conversation, {match['time']}{whole}"
 
 
 def _days_in_folder(kb: KnowledgeBase, path: str) -> dict[date, str]:

@@ -94,7 +94,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         section = "" if section in {named.title, str(day_of_note(hit.path))} else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
         if same_note:
-            return Content.styled(f"   {section or 'further down'}{also}", ".rows--muted")
+            return Content.styled(f"   {section or '…'}{also}", ".rows--muted")
         into = f"{INTO}{section}" if section else ""
         return Content.assemble(
             " ", with_sign(named, ".rows--strong"), (into + also, ".rows--muted")
@@ -115,11 +115,11 @@ def _section(hit: Hit) -> str:
 
 
 def place_of(hit: Hit) -> str:
-    """Return a hit's line, and its folder unless its sign implies it; or its message number."""
+    """Return a hit's folder unless its sign implies it; of a conversation, that it is one."""
     if hit.session is not None and hit.messages is not None:
-        return f"conversation · message {hit.messages[0]}"
+        return "conversation"
     folder = clean_line(short_name(hit.path).rpartition("/")[0])
-    return f"line {hit.line}" if folder in {"", *CATEGORIES} else f"{folder} · line {hit.line}"
+    return "" if folder in CATEGORIES else folder
 
 
 def log_of(hit: Hit) -> str:

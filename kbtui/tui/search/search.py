@@ -39,7 +39,7 @@ from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import ENTRIES
 
 SCOPES = {
-    "default": "Library",
+    "default": "Written",
     "knowledge": "Notes",
     "memory": "Memory",
     "docs": "Documents",
@@ -277,9 +277,7 @@ class SearchScreen(Finder):
         if not result.hits:
             self.preview.clear()
         count = len(result.hits)
-        kind = "words and meaning" if result.semantic else "words"
-        found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
-        self._show_count(f"{found} by {kind} in {result.took_ms:,.0f} ms")
+        self._show_count(f"{count}+ hits" if count >= LIMIT else counted(count, "hit"))
         self._show_state(self._notices(result))
 
     def _notices(self, result: SearchResult) -> Content:

@@ -59,7 +59,7 @@ async def test_tree_entry_and_links_are_those_of_then_under_a_banner(kb):
         assert set(screen.notes.entries) == {ALICE, "knowledge/people/bob.md"}
         await until(pilot, lambda: "Knows Bob." in text_of(screen.notes.view.body))
         banner = str(screen.query_one("#past-banner").render())
-        assert "You had ● Alice and ● Bob before kbtui came" in banner
+        assert "You had ● Alice and ● Bob here already" in banner
         assert "read-only" in banner
         screen.notes.open_entry("knowledge/people/bob.md")
         await until(pilot, lambda: "Old friend" in text_of(screen.notes.view.body))

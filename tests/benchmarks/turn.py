@@ -58,7 +58,11 @@ _WRITTEN = (
     (("person", "Dad", "No alcohol for dad."), ("topic", "New tablets", "No alcohol with them.")),
 )
 
-_ENTRIES = (("topic", "Boiler"), ("person", "Silke"), ("person", "Dad"))
+_ENTRIES = (
+    ("topic", "Boiler", "It is in the cellar, behind the door with the broken lock.\n"),
+    ("person", "Silke", "## Notes\n- Lives above us\n"),
+    ("person", "Dad", "## Notes\n- Born in Ghent\n- Walks to the harbour each morning\n"),
+)
 """What `edit_entry` adds a message to, each to its entry."""
 
 
@@ -192,10 +196,11 @@ def _edit(place: Path, counting: _Counting) -> None:
 
     with KnowledgeBase.open(place, create=True) as kb:
         session = kb.sessions.create("counted")
-        for number, (said, (kind, title)) in enumerate(zip(_SAID, _ENTRIES, strict=True), 1):
+        for number, (said, entry) in enumerate(zip(_SAID, _ENTRIES, strict=True), 1):
             message = session.append("user", said)
             context = kb.agent.tool_context(session, message, said, f"t{number}", _Writing(()))
-            kb.library.create(kind, title)
+            kind, title, body = entry
+            kb.library.create(kind, title, body=body)
             append = {"entry": title, "append": f"- {said}"}
             call = ToolCall("e", "edit_entry", json.dumps(append))
             if number == len(_SAID):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kbtui.knowledge.format.document import Document
 from kbtui.offline.frames import holds_frame, phrase_at_start
+from kbtui.offline.language import CACHE_LIMIT
 from kbtui.offline.lines import sentence_spans
 from kbtui.offline.message import is_machine_made
 
@@ -21,8 +23,17 @@ _LEAD = re.compile(r":[ \t]*(?=\n|\Z)")
 _COLON = re.compile(r":[ \t]+(?=\S)")
 
 
-def sentences_with_owner(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of a message, each with whether it is borrowed from somebody else."""
+def sentences_with_owner(text: str) -> tuple[tuple[str, bool], ...]:
+    """Return the sentences of a message, each with whether it is borrowed from somebody else."""
+    return _cached(text) if len(text) < CACHE_LIMIT else _cached.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
+def _cached(text: str) -> tuple[tuple[str, bool], ...]:
+    return tuple(_sentences_with_owner(text))
+
+
+def _sentences_with_owner(text: str) -> Iterator[tuple[str, bool]]:
     begun = _where_borrowed_begins(text)
     code = Document(text, has_head=False, is_excerpt=True).fenced
     for start, stop in sentence_spans(text):

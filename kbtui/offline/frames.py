@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
-from kbtui.offline.language import CACHE_LIMIT, Language, languages, tokens
+from kbtui.offline.language import CACHE_LIMIT, Language, language_with, languages, tokens
 
 CONDITION = "condition"  # if, unless, would
 WISH = "wish"  # what is wanted, planned, owed: it isn't so yet
@@ -217,15 +217,14 @@ def _evident(text: str) -> frozenset[str]:
     return frozenset(each.code for each in spoken_in(text)) if is_any else frozenset()
 
 
-def _kinds(code: str, plain: str) -> Iterator[str]:
+def _kinds(code: str, plain: str) -> list[str]:
     texts = {
         # "Would like" is none, and "wurde" none either, though "würde" is.
         CONDITION: _pattern(code, _CERTAIN).sub(" ", _pattern(code, WISH).sub(" ", plain)),
         SAYS: _own_saying(code).sub(" ", plain),
     }
-    yield from (kind for kind in _BY_WORDS if _pattern(code, kind).search(texts.get(kind, plain)))
-    if next(_relations(code, plain), None):
-        yield WHOSE
+    found = [kind for kind in _BY_WORDS if _pattern(code, kind).search(texts.get(kind, plain))]
+    return [*found, WHOSE] if next(_relations(code, plain), None) else found
 
 
 def _relations(code: str, plain: str) -> Iterator[str]:
@@ -241,9 +240,11 @@ def _relations(code: str, plain: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Return a text for matching: in lower case, with plain apostrophes; lengths don't change."""
-    return "".join(
-        low if len(low := each.lower()) == 1 else each for each in text.replace("\u2019", "'")
-    )
+    text = text.replace("\u2019", "'")
+    lower = text.lower()
+    if len(lower) == len(text) and "\u03a3" not in text:  # no letter becomes two, or its last form
+        return lower
+    return "".join([low if len(low := each.lower()) == 1 else each for each in text])
 
 
 @cache
@@ -254,7 +255,7 @@ def _framing_words(code: str) -> frozenset[str]:
 
 
 def _lists(code: str) -> Mapping[str, list[str]]:
-    return next(each.frames for each in languages() if each.code == code)
+    return language_with(code).frames
 
 
 @cache

@@ -166,6 +166,12 @@ class Language:
 
 
 @cache
+def language_with(code: str) -> Language:
+    """Return the language with a code."""
+    return next(each for each in languages() if each.code == code)
+
+
+@cache
 def languages() -> tuple[Language, ...]:
     """Return all languages with a file, English first."""
     return tuple([_language(**each) for each in _compiled()["languages"]])

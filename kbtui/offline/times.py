@@ -32,7 +32,15 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from kbtui.offline.language import CACHE_LIMIT, Language, Token, language_of, languages, tokens
+from kbtui.offline.language import (
+    CACHE_LIMIT,
+    Language,
+    Token,
+    language_of,
+    language_with,
+    languages,
+    tokens,
+)
 from kbtui.offline.lines import sentence_spans
 
 Unit = Literal["day", "week", "month", "year", "time"]
@@ -174,9 +182,9 @@ def _found(text: str) -> tuple[_Match, ...]:
     for start, end in sentence_spans(text):
         sentence = text[start:end]
         own = language_of(sentence)
-        is_told = any(token.word in own.known for token in tokens(sentence))
+        is_told = not own.known.isdisjoint([token.word for token in tokens(sentence)])
         first = own if is_told else whole
-        for language in (first, *(each for each in languages() if each is not first)):
+        for language in (first, *[each for each in languages() if each is not first]):
             known = first.known if language is not first else frozenset()
             found = [*_phrases(sentence, language, known)]
             if found:
@@ -236,12 +244,11 @@ def _longest(
 @lru_cache(maxsize=1 << 14)  # the same words recur in many lines
 def _may_begin(word: str, code: str) -> bool:
     """Return whether a phrase of a language can begin with a word."""
-    language = next(each for each in languages() if each.code == code)
-    named = {**language.places["weekdays"], **language.places["months"]}
-    if word in language.times or word in named:
+    own = language_with(code)
+    named = {**own.places["weekdays"], **own.places["months"]}
+    if word in own.times or word in named:
         return True
-    is_number = word.isdecimal() or word in language.slots["NUMBER"]
-    return is_number or word in language.slots["HALF"]
+    return word.isdecimal() or word in own.slots["NUMBER"] or word in own.slots["HALF"]
 
 
 def _length(found: tuple[int, Any, Any]) -> int:
@@ -268,14 +275,12 @@ def _walk(
     ways = [("", None, at + 1, node.get(words[at].word))]
     for name in _SLOTS:
         if name in node:
-            ways += (
-                (name, value, stop, node[name])
-                for value, stop in _slot(name, language, text, words, at)
-            )
+            filled = _slot(name, language, text, words, at)
+            ways += [(name, value, stop, node[name]) for value, stop in filled]
     for name, value, stop, below in ways:
         if below is not None:
-            filled = (*slots, (name, value)) if name else slots
-            yield from _walk(below, language, text, words, stop, slots=filled, begun=True)
+            own = (*slots, (name, value)) if name else slots
+            yield from _walk(below, language, text, words, stop, slots=own, begun=True)
 
 
 _SLOTS = ("NUMBER", "UNIT", "HALF", "HOUR", "WEEKDAY", "WEEKDAYS", "MONTH")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 from urllib.parse import unquote
 
@@ -95,6 +96,9 @@ class _EntryFacts:
     def names(self) -> tuple[str, ...]:
         """All names by which links refer to it."""
         return (self.slug, self.title, *self.aliases, *ids_in(self.slug))
+
+
+_FACTS = attrgetter(*(each.name for each in fields(_EntryFacts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +292,7 @@ def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
 
 def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
     """Return the `EntryInfo` of a parsed entry."""
-    columns = (*(getattr(entry, each.name) for each in fields(_EntryFacts)), size, mtime_ns)
+    columns: tuple[Any, ...] = (*_FACTS(entry), size, mtime_ns)
     return EntryInfo(*columns)
 
 

@@ -142,13 +142,18 @@ class Document:
 
     def line(self, number: int) -> str:
         """Return a line without its line feed."""
-        return self.text[slice(*self.line_span(number))]
+        start, end = self._line_spans[number]
+        return self.text[start:end]
 
     def line_span(self, number: int) -> Span:
         """Return the offsets of a line without its line feed."""
+        return self._line_spans[number]
+
+    @cached_property
+    def _line_spans(self) -> list[Span]:
         starts = self.line_starts
-        end = starts[number + 1] - 1 if number + 1 < len(starts) else len(self.text)
-        return starts[number], end
+        ends = [each - 1 for each in starts[1:]]
+        return list(zip(starts, [*ends, len(self.text)], strict=True))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -209,57 +214,60 @@ class Document:
         body = self.text[self.body_start :] if self.body_start else self.text
         return body.replace("\r", " ").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
-    def _properties(self) -> Iterator[Block]:
+    def _properties(self) -> list[Block]:
         if not self.body_start:
-            return
+            return []
         last = self.text.count("\n", 0, self.body_start)
         if self.body_start == len(self.text) and not self.text.endswith("\n"):
             last += 1
+        found: list[Block] = []
         for number in range(1, last - 1):
-            start, end = self.line_span(number)
+            start, end = self._line_spans[number]
             if text := self.text[start:end].strip():
                 begin = self.text.index(text, start)
-                yield Block("property", number, number + 1, begin, begin + len(text))
+                found.append(Block("property", number, number + 1, begin, begin + len(text)))
+        return found
 
-    def visible_lines(self) -> Iterator[VisibleLine]:
-        """Yield every line that a person sees, whatever its kind, but no rules and bare markers.
+    def visible_lines(self) -> list[VisibleLine]:
+        """Return every line that a person sees, whatever its kind, but no rules and bare markers.
 
         Each line with a letter or digit is one of them.
         """
         key, done = "", 0
+        seen: list[VisibleLine] = []
         for block in self.blocks:
-            yield from self._between(done, block.first, block.section)
+            under = self.sections[block.section].title
+            if done != block.first:
+                seen += self._between(done, block.first, under)
             done = block.stop
-            under = self._title(block.section)
             if block.kind == "property":
-                found = _KEY.match(self.line(block.first))
+                found = _KEY.match(self.text, *self._line_spans[block.first])
                 key = under = found[0].strip() if found else key
-            yield from self._lines_of(block, under)
+            seen += self._lines_of(block, under)
         if self.body_start < len(self.text) or not self.body_start:
-            yield from self._between(done, len(self.line_starts), len(self.sections) - 1)
+            seen += self._between(done, len(self.line_starts), self.sections[-1].title)
+        return seen
 
-    def _title(self, section: int) -> str:
-        return self.sections[section].title if section else ""
+    def _between(self, first: int, stop: int, under: str) -> list[VisibleLine]:
+        """Return the lines outside of all blocks that aren't bare markers, such as ``1984.``."""
+        if first == stop or (self.body_start and self.line_starts[first] < self.body_start):
+            return []
+        if not _SIGN.search(self.text, self.line_starts[first], self._line_spans[stop - 1][1]):
+            return []
+        texts = [(number, self.line(number).strip()) for number in range(first, stop)]
+        return [VisibleLine(at, "item", text, under) for at, text in texts if _SIGN.search(text)]
 
-    def _between(self, first: int, stop: int, section: int) -> Iterator[VisibleLine]:
-        """Yield the lines outside of all blocks that aren't bare markers, such as ``1984.``."""
-        if first == stop:
-            return
-        inside_head = self.body_start and self.line_starts[first] < self.body_start
-        for number in range(first, stop):
-            text = self.line(number).strip()
-            if not inside_head and _SIGN.search(text):
-                yield VisibleLine(number, "item", text, self._title(section))
-
-    def _lines_of(self, block: Block, under: str) -> Iterator[VisibleLine]:
+    def _lines_of(self, block: Block, under: str) -> list[VisibleLine]:
+        found: list[VisibleLine] = []
         for number in range(block.first, block.stop):
-            start, end = self.line_span(number)
+            start, end = self._line_spans[number]
             if block.kind == "heading":
                 end = max(start, min(end, block.end))
             text = self.text[max(start, block.start) : end] if start <= block.end else ""
             text = text.lstrip(" \t>") if block.quoted and number > block.first else text
             if (text := text.strip()) and (block.kind not in _MARKED or _SIGN.search(text)):
-                yield VisibleLine(number, block.kind, text, under)
+                found.append(VisibleLine(number, block.kind, text, under))
+        return found
 
     @cached_property
     def code(self) -> Ranges:
@@ -284,7 +292,7 @@ class Document:
     @cached_property
     def fenced_blocks(self) -> tuple[Block, ...]:
         """The blocks of code that begin with a fence."""
-        if not any(fence in self.text for fence in _FENCES):
+        if not [each for each in _FENCES if each in self.text]:
             return ()
         code = (each for each in self.blocks if each.kind == "code")
         return tuple(each for each in code if self.text.startswith(_FENCES, each.start))
@@ -333,7 +341,7 @@ class Document:
         return list(filter(None, _code_spans(self.text, block.start, block.end)))
 
     def _whole_lines(self, block: Block) -> Span:
-        return self.line_starts[block.first], self.line_span(block.stop - 1)[1]
+        return self.line_starts[block.first], self._line_spans[block.stop - 1][1]
 
 
 def read(text: str) -> Document:
@@ -401,16 +409,22 @@ def _leaves_by_parts(body: str) -> Iterator[Leaf]:
         # A comment may end in any other part.
         found = _PART_END.search(body, begin + size) if "%%" not in body else None
         part = body[begin : found.end() if found else len(body)]
-        if not needs_parse(part):
-            leaves, lines, length = [*scanned(part)], part.count("\n"), len(part)
-        else:
-            from kbtui.knowledge.format.block_parser import parse_beginning
-
-            leaves, lines, length = parse_beginning(part, is_whole=not found)
+        parse = _leaves_of_part if len(part) < _CACHE_LIMIT else _leaves_of_part.__wrapped__
+        leaves, lines, length = parse(part, is_whole=not found)
         for kind, first, stop, start, end, depth, level, quoted in leaves:
             place = first + above, stop + above, start + begin, end + begin
             yield kind, *place, depth, level, quoted
         begin, above, size = begin + length, above + lines, 2 * size
+
+
+@lru_cache(maxsize=64)  # title and summary are asked for in turn, and again if the rest changes
+def _leaves_of_part(part: str, *, is_whole: bool) -> tuple[list[Leaf], int, int]:
+    """Return the leaves of a part, and the lines and characters that they take up."""
+    if not needs_parse(part):
+        return [*scanned(part)], part.count("\n"), len(part)
+    from kbtui.knowledge.format.block_parser import parse_beginning
+
+    return parse_beginning(part, is_whole=is_whole)
 
 
 # Code ---------------------------------------------------------------------------------------------
@@ -430,7 +444,8 @@ _TABLE = re.compile(r"^[ \t>*+\-\d.)]*[|:\-][|:\- \t]*$", re.MULTILINE)  # the l
 
 def _may_hide(text: str) -> bool:
     """Return whether a text may have lines of code or HTML, formulas or comments."""
-    if any(sign in text for sign in _HIDING_SIGNS) or ("<" in text and _HTML.search(text)):
+    signs = [each for each in _HIDING_SIGNS if each in text]
+    if signs or ("<" in text and _HTML.search(text)):
         return True
     if "    " not in text and "\t" not in text:
         return False

@@ -123,10 +123,9 @@ def without_facts(facts: dict[str, str], others: dict[str, str]) -> dict[str, st
     return {key: fact for key, fact in facts.items() if key and key not in others}
 
 
-def _statements(text: str) -> Iterator[str]:
+def _statements(text: str) -> list[str]:
     parts = frontmatter.split(text.encode("utf-8", "replace"))
-    yield from _in_head(parts)
-    yield from _in_body(parts.body)
+    return [*_in_head(parts), *_in_body(parts.body)]
 
 
 def _in_head(parts: frontmatter.Parts) -> Iterator[str]:
@@ -137,8 +136,8 @@ def _in_head(parts: frontmatter.Parts) -> Iterator[str]:
         yield clean_line(summary)
 
 
-def _in_body(body: bytes) -> Iterator[str]:
-    return (plain_fact(line) for _, line in stating_lines(body.decode("utf-8", "replace")))
+def _in_body(body: bytes) -> list[str]:
+    return [plain_fact(line) for _, line in stating_lines(body.decode("utf-8", "replace"))]
 
 
 def stating_lines(body: str) -> Iterator[tuple[int, str]]:

@@ -46,7 +46,7 @@ def needs_parse(text: str) -> bool:
 
     What has no more is read line by line, which `block_parser` would read in the same way.
     """
-    return any(sign in text for sign in _SPECIAL) or _SPECIAL_LINE.search(text) is not None
+    return bool([each for each in _SPECIAL if each in text]) or bool(_SPECIAL_LINE.search(text))
 
 
 def scanned(text: str) -> Iterator[Leaf]:

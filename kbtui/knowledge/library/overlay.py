@@ -430,7 +430,7 @@ class Overlay:
                 self.repaired.add(source)
                 yield source, repaired
 
-    def _problem(self, path: str, data: bytes) -> str | None:
+    def problem(self, path: str, data: bytes) -> str | None:
         """Return why a machine must not edit a file; cached if it is unchanged."""
         known = self._entries.get(path)
         if known is not None and known.blob == files.blob_of(data):

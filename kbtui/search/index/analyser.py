@@ -183,7 +183,7 @@ def terms_of(word: str) -> tuple[str, ...]:
     cached = _term_cache.get(word)
     if cached is not None:
         return cached
-    found = tuple(dict.fromkeys(term[:MAX_TERM] for term in _analyse(word) if term))
+    found = tuple(dict.fromkeys([term[:MAX_TERM] for term in _analyse(word) if term]))
     _cache_terms(word, found)
     return found
 

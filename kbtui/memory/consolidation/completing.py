@@ -153,7 +153,7 @@ class _Wording:
         self.is_translated |= any(other_language(line, each.text) for each in kept)
 
     def _known(self, subject: str) -> Ground:
-        return Ground.of([(None, " ".join((subject, *self.names)))])
+        return Ground.knowing(" ".join((subject, *self.names)))
 
 
 def omissions(answer: Answer, source: UserSentences) -> list[Fact]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from kbtui.errors import NotFoundError
@@ -88,8 +88,8 @@ class Editor:
             UsageError: It can't be done, or is forbidden.
             ConflictError: The files kept changing; nothing is written. Otherwise as `committed`.
         """
-        history, waiting = self.services.history, self.inbox.proposed_by(author.actor, origin)
-        why = ""
+        history, why = self.services.history, ""
+        waiting: Mapping[str, str | None] = {}
         if not reviewed:
             try:
                 for attempt in attempts(history, self.workspace, author.actor, "", origin):
@@ -101,6 +101,7 @@ class Editor:
                         if not done.proposed:
                             copy.stage(change)
             except NotFoundError:
+                waiting = self.inbox.proposed_by(author.actor, origin)
                 if not waiting:
                     raise
                 why = "it goes on with what waits already"
@@ -108,6 +109,7 @@ class Editor:
                 if not done.proposed:
                     return replace(edited, commit=change.result)
                 why = done.proposed
+        waiting = waiting or self.inbox.proposed_by(author.actor, origin)
         if reviewed or waiting:
             self.services.library.refresh()
             decided = replace(author, asked=None, ground=None)

@@ -64,7 +64,7 @@ class Day(NamedTuple):
 
     def matches(self, other: Day) -> bool:
         """Return whether all that is given of it is so of the other, which may be as vague."""
-        return all(own in (None, each) for own, each in zip(self, other, strict=True))
+        return not [own for own, each in zip(self, other, strict=True) if own not in (None, each)]
 
 
 def day_of(day: date) -> Day:
@@ -137,6 +137,12 @@ def days_meant(text: str, said: datetime | date) -> Meant:
 
     Words that may mean several days, such as *next Friday*, give none; a weekday alone gives both.
     """
+    read = _days_meant if len(text) < CACHE_LIMIT else _days_meant.__wrapped__
+    return read(text, said.replace(tzinfo=None) if isinstance(said, datetime) else said)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
+def _days_meant(text: str, said: datetime | date) -> Meant:
     times = times_in(text, said)
     rest = text
     for each in times:
@@ -187,8 +193,8 @@ def _days(meant: Day, said: date) -> Iterator[date]:
                 yield date(year, meant.month, meant.day)
     elif meant.month is None:
         reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
-        near = (said + timedelta(n) for n in range(-reach, reach + 1))
-        yield from (each for each in near if meant.matches(day_of(each)))
+        near = [said + timedelta(n) for n in range(-reach, reach + 1)]
+        yield from [each for each in near if meant.matches(day_of(each))]
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:

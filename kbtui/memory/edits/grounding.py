@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import reduce
-from typing import Protocol
+from functools import lru_cache, reduce
+from itertools import chain
+from typing import NamedTuple, Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Day, Figure, FoundDate, day_of, figures_and_dates
@@ -21,6 +22,7 @@ from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.borrowed import sentences_with_owner
 from kbtui.offline.language import (
+    CACHE_LIMIT,
     begins,
     language_of,
     of_all,
@@ -84,9 +86,7 @@ class Ground:
 
         With `may_ask`, sentences that only ask something don't support statements.
         """
-        terms: set[str] = set()
-        units: dict[str, set[str]] = {}
-        dates: set[Day] = set()
+        words: list[_Words] = []
         days: set[Day] = set()
         said_on: set[date] = set()
         names = NameReader(_SHORTEST_NAME)
@@ -102,28 +102,28 @@ class Ground:
             ]
             sentences += own
             days.update(day for each in own for day in each.meant.days)
-            terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
-            figures, dated = figures_and_dates(text)
-            dates.update(reading for each in dated for reading in each.readings)
-            for figure in figures:
-                for reading in figure.readings:
-                    units.setdefault(reading, set()).add(figure.unit)
+            words.append(_words_of(text))
         about: set[str] = set()
         for text in asked:
             about.update(analyser.terms(text))
             names.read(text)  # words without a capital there aren't names
-        known = {reading: frozenset(signs) for reading, signs in units.items()}
         return cls(
-            frozenset(terms),
+            frozenset().union(*[each.terms for each in words]),
             frozenset(about),
-            known,
-            frozenset(dates),
+            _units(chain.from_iterable([each.numbers for each in words])),
+            frozenset().union(*[each.dates for each in words]),
             frozenset(days),
             frozenset(said_on),
             names,
             tuple(sentences),
         )
+
+    @classmethod
+    def knowing(cls, text: str) -> Ground:
+        """Build the ground of words that a line may have, and that say nothing: names, headings."""
+        words = _words_of(text)
+        return cls(words.terms, units=_units(words.numbers), dates=words.dates)
 
     def __or__(self, other: Ground) -> Ground:
         units = {
@@ -151,13 +151,14 @@ class Ground:
         known = known or Ground()
         line = self._without_said_day(line)
         figures, dates = figures_and_dates(line)
+        claim = Sentence.of(line)
         return (
             self._ungrounded_figure(figures, dates, known)
-            or self._misdated(Sentence.of(line), figures, dates, known)
+            or self._misdated(claim, figures, dates, known)
             or self._ungrounded_name(line, figures, known)
             or self._ungrounded_words(line, dates, known, is_about=bool(figures or dates))
-            or self._misquoted(line, known)
-            or self._turned(Sentence.of(line), known, of_user=of_user)
+            or self._misquoted(claim, known)
+            or self._turned(claim, known, of_user=of_user)
         )
 
     def said(self, line: str, about: datetime | None = None) -> datetime | date | None:
@@ -270,9 +271,9 @@ class Ground:
         is_said = len(said) >= round(_SHARE * (len(said) + len(lacking)))
         return "" if is_said and (said or is_about) else " ".join(lacking or stems)
 
-    def _misquoted(self, line: str, known: Ground) -> str:
+    def _misquoted(self, claim: Sentence, known: Ground) -> str:
         """Return what a line, or a part of it, states differently from the closest sentences."""
-        whole, *parts = Sentence.of(line).parts()
+        whole, *parts = claim.parts
         found = (
             self._misquoted_as(each, known, is_part=is_part)
             for is_part, group in ((False, [whole]), (True, parts))
@@ -296,7 +297,7 @@ class Ground:
 
     def _turned(self, line: Sentence, known: Ground, *, of_user: bool) -> str:
         """Return a line, or its part, if it turns the closest sentences round; see `turned`."""
-        whole, *parts = line.parts()
+        whole, *parts = line.parts
         for claim in (whole, *parts):
             near = [each for each in self._resembling(claim) if not each.asks]
             if near and all(
@@ -420,6 +421,36 @@ def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) 
         return number
     best = max(shared, key=lambda each: shared[each], default=None)
     return best if best is not None and shared[best] else None
+
+
+class _Words(NamedTuple):
+    """The terms of a text, its numbers, each with the sign of its unit, and its dates."""
+
+    terms: frozenset[str]
+    numbers: frozenset[tuple[str, str]]
+    dates: frozenset[Day]
+
+
+def _words_of(text: str) -> _Words:
+    return _cached_words(text) if len(text) < CACHE_LIMIT else _cached_words.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
+def _cached_words(text: str) -> _Words:
+    figures, dates = figures_and_dates(text)
+    return _Words(
+        frozenset([*analyser.terms(text), *analyser.terms(normalise(text))]),
+        frozenset([(reading, each.unit) for each in figures for reading in each.readings]),
+        frozenset([reading for each in dates for reading in each.readings]),
+    )
+
+
+def _units(numbers: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
+    """Return the signs of units by number."""
+    units: dict[str, frozenset[str]] = {}
+    for reading, unit in numbers:
+        units[reading] = units.get(reading, frozenset()) | {unit}
+    return units
 
 
 def _agrees(text: str) -> bool:

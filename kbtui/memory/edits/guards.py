@@ -148,14 +148,16 @@ def _lost_human_lines(
 
     Lines of its frontmatter may be extended by the frontmatter of `head`, if given.
     """
-    grown = _grown_keys(old.encode(), head)
     lines = split_lines(old)
-    below = len(lines) - len(split_lines(body_of(old)))
-    changed = [
-        number
-        for number in _missing_lines(lines, split_lines(new))
-        if number >= below or lines[number].partition(":")[0] not in grown
-    ]
+    changed = [*_missing_lines(lines, split_lines(new))]
+    if changed and head is not None:
+        below = len(lines) - len(split_lines(body_of(old)))
+        grown = _grown_keys(old.encode(), head)
+        changed = [
+            number
+            for number in changed
+            if number >= below or lines[number].partition(":")[0] not in grown
+        ]
     wrote = authors() if changed else ()
     by = [(lines[number], wrote[number]) for number in changed if number < len(wrote)]
     return [plain_fact(line) for line, author in by if author and author.writes_human_text]
@@ -171,10 +173,8 @@ def _missing_lines(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]
             yield number
 
 
-def _grown_keys(old: bytes, new: bytes | None) -> set[str]:
+def _grown_keys(old: bytes, new: bytes) -> set[str]:
     """Return the frontmatter keys that lose nothing."""
-    if new is None:
-        return set()
     before, after = frontmatter.parse(old).values, frontmatter.parse(new).values
 
     def items(key: str, value: object) -> list[object]:

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.entries.entry import EVOLUTION, Entry, append_to_section, parse_entry
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.library import Content
@@ -116,21 +117,22 @@ def edit_entry(
     text = copy.files.text(path)
     if text is None and path not in NOTES:
         copy.files.parsed(path)  # raises that it isn't there
-    start = "# Memory\n" if path == MEMORY else ""
-    entry = parse_entry(path, (start if text is None else text).encode("utf-8", "replace"))
-    edited = entry.text
+    before = text if text is not None else "# Memory\n" if path == MEMORY else ""
+    edited, below = before, body_of(before)
     if old:
-        above = edited.removesuffix(entry.body)
-        below = edited[len(above) :]
-        whole, before = (below, above) if below.count(old) == 1 else (edited, "")
-        edited = before + _replaced(whole, old, new, path)
+        above = before.removesuffix(below)
+        whole, kept = (below, above) if below.count(old) == 1 else (before, "")
+        edited = kept + _replaced(whole, old, new, path)
     if body:
-        edited = edited.removesuffix(entry.body) + body.strip("\n") + "\n"
+        edited = edited.removesuffix(below) + body.strip("\n") + "\n"
     if append:
-        edited = _appended(edited, append.strip("\n"), section, entry.type)
-    keys = _new_keys(entry, summary, lists or {})
-    edited = frontmatter.set_keys(edited, keys) if keys else edited
-    return {} if edited == entry.text else copy.files.edit(path, edited)
+        known = copy.files.entry(path)
+        edited = _appended(edited, append.strip("\n"), section, known.type if known else None)
+    if summary or lists:
+        entry = parse_entry(path, before.encode("utf-8", "replace"))
+        keys = _new_keys(entry, summary, lists or {})
+        edited = frontmatter.set_keys(edited, keys) if keys else edited
+    return {} if edited == before else copy.files.edit(path, edited)
 
 
 # Lines --------------------------------------------------------------------------------------------

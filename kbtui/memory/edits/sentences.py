@@ -74,8 +74,11 @@ class Sentence:
 
         The days that it means are known if it is known when it was `said`.
         """
-        is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
-        asks = may_ask and is_wish and not holds(text, of_all("remember"))
+        asks = (
+            may_ask
+            and (text.endswith("?") or begins(text, of_all("work")) is not None)
+            and not holds(text, of_all("remember"))
+        )
         read = _stems_and_denials if len(text) < CACHE_LIMIT else _stems_and_denials.__wrapped__
         meant = days_meant(text, said) if said is not None else _UNTIMED
         return cls(text, *read(text), asks, within or text, said, meant, is_borrowed)
@@ -101,8 +104,9 @@ class Sentence:
         rest = other.stems - besides
         return bool(other.stems) and len(self.stems & rest) >= _HALF * len(rest)
 
+    @cached_property
     def parts(self) -> list[Sentence]:
-        """Return the sentence itself, and its clauses between commas that say something alone."""
+        """The sentence itself, and its clauses between commas that say something alone."""
         found = [
             Sentence.of(each, self.within, is_borrowed=self.is_borrowed)
             for each in _PART.split(self.text)
@@ -144,15 +148,18 @@ def shared_stems(stems: Iterable[str], others: Collection[str]) -> set[str]:
 
 def form_among(stem: str, others: Collection[str]) -> str:
     """Return the one of other stems that is the same, or a form of it; "" if none is."""
-    return stem if stem in others else next(filter(partial(_is_form, stem), sorted(others)), "")
+    if stem in others:
+        return stem
+    sizes = range(max(_MIN_BEGINNING, len(stem) - _MAX_ENDING), len(stem) + _MAX_ENDING + 1)
+    if len(stem) < _MIN_BEGINNING:
+        return ""
+    near = sorted([each for each in others if len(each) in sizes])
+    return next(filter(partial(_is_form, stem), near), "")
 
 
 def _is_form(stem: str, other: str) -> bool:
     """Return whether two words share all but their last letters; only English is stemmed."""
-    shortest = min(len(stem), len(other))
-    begin = max(_MIN_BEGINNING, shortest - _PAIR)
-    if abs(len(stem) - len(other)) > _MAX_ENDING or shortest < begin:
-        return False
+    begin = max(_MIN_BEGINNING, min(len(stem), len(other)) - _PAIR)
     return stem[:begin] == other[:begin] or stem in other or other in stem
 
 

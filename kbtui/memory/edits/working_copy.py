@@ -580,9 +580,9 @@ class WorkingCopy:
     def _check_editable(self, path: str, name: str) -> None:
         self.files.check_shown(path, name)
         data = self.files.data(path)
-        parsed = parse_entry(path, data) if data is not None else None
-        if parsed and parsed.problem:
-            raise UsageError(f"{short_name(path)} can't be edited by a machine.", parsed.problem)
+        problem = self.files.problem(path, data) if data is not None else None
+        if problem:
+            raise UsageError(f"{short_name(path)} can't be edited by a machine.", problem)
 
     # Proposals -------------------------------------------------------------------------------
 
@@ -629,7 +629,7 @@ def _is_long(label: str) -> bool:
 
 @lru_cache(64)  # the claims of a file share their topic
 def _known(text: str) -> Ground:
-    return Ground.of([(None, text)])
+    return Ground.knowing(text)
 
 
 @lru_cache(512)  # a run looks at each of its entries once per fact

@@ -8,7 +8,7 @@ that were said. Guards judge claims and know nothing of Markdown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -126,12 +126,12 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 
 @lru_cache(maxsize=256)  # several guards compare the same few files
 def _kept(text: str) -> tuple[Claim, ...]:
-    return tuple(dict.fromkeys(each for _, each in _claims(read(text))))
+    return tuple(dict.fromkeys([each for _, each in _claims(read(text))]))
 
 
 def claims_in(text: str) -> tuple[Claim, ...]:
     """Return the claims of a text that isn't a whole file: a line, or several."""
-    return tuple(dict.fromkeys(each for _, each in _claims(read_body(text))))
+    return tuple(dict.fromkeys([each for _, each in _claims(read_body(text))]))
 
 
 def facts_of(text: str) -> list[str]:
@@ -153,8 +153,7 @@ def lines_where(text: str, is_true: Callable[[Claim], object]) -> list[str]:
     Code, comments, HTML and the like are true as a whole or not at all.
     """
     document = read_body(text)
-    found = [(line, claim) for line, claim in _claims(document)]
-    wrong = {line for line, claim in found if not is_true(claim)}
+    wrong = {line for line, claim in _claims(document) if not is_true(claim)}
     for block in document.blocks:
         lines = range(block.first, block.stop)
         if block.kind not in _LINE_BY_LINE and not wrong.isdisjoint(lines):
@@ -175,17 +174,18 @@ def without_label(data: bytes, label: Claim, before: bytes | None) -> bytes:
     return frontmatter.set_keys(data, {key: left})
 
 
-def _claims(document: Document) -> Iterator[tuple[int, Claim]]:
+def _claims(document: Document) -> list[tuple[int, Claim]]:
+    found: list[tuple[int, Claim]] = []
+    lines = document.text.split("\n")
     for line in document.visible_lines():
         # What stands before a line's text is a marker, or the name of a footnote.
-        marker = document.line(line.line).partition(line.text)[0].strip(_MARKERS)
+        marker = lines[line.line].partition(line.text)[0].strip(_MARKERS)
         named = [Claim(marker, "name")] if _NAMED.search(marker) else []
-        for claim in (*named, *_claims_of(line)):
-            if claim.text:
-                yield line.line, claim
+        found += [(line.line, each) for each in (*named, *_claims_of(line)) if each.text]
+    return found
 
 
-def _claims_of(line: VisibleLine) -> Iterator[Claim]:
+def _claims_of(line: VisibleLine) -> Iterable[Claim]:
     match line.kind:
         case "property":
             return _in_property(line.text, line.under)
@@ -201,11 +201,14 @@ def _claims_of(line: VisibleLine) -> Iterator[Claim]:
             return _in_prose(line.text)
 
 
-def _in_prose(text: str, form: Form = "line", key: str = "") -> Iterator[Claim]:
-    """Yield a line without HTML and the marks of comments, and what its markup sets apart."""
+def _in_prose(text: str, form: Form = "line", key: str = "") -> Iterable[Claim]:
+    """Return a line without HTML and the marks of comments, and what its markup sets apart."""
     if not _MARKUP.search(text):
-        yield Claim(text.strip(), form, key)
-        return
+        return [Claim(text.strip(), form, key)]
+    return _in_marked_prose(text, form, key)
+
+
+def _in_marked_prose(text: str, form: Form, key: str) -> Iterator[Claim]:
     bare = _CALLOUT.sub(lambda found: _unless(found["kind"], _CALLOUTS), text)
     yield Claim(_ELEMENTS.sub(" ", bare).strip(), form, key)
     for found in _PIECE.finditer(bare):
@@ -238,21 +241,22 @@ def _in_definition(text: str) -> Iterator[Claim]:
         yield Claim(_plain(part), "name")
 
 
-def _in_property(text: str, top: str) -> Iterator[Claim]:
-    """Yield the key and the values of a line of YAML, whichever way it is written."""
+def _in_property(text: str, top: str) -> list[Claim]:
+    """Return the key and the values of a line of YAML, whichever way it is written."""
     if text.startswith("#"):
-        yield Claim(text.lstrip("# "))
-        return
+        return [Claim(text.lstrip("# "))]
+    claims: list[Claim] = []
     dash = _YAML_ITEM.match(text)
     at = dash.end() if dash else 0
     while found := _KEY.match(text, at):
-        yield Claim(found["key"].strip("\"' "), "name", "" if dash else top)
+        claims.append(Claim(found["key"].strip("\"' "), "name", "" if dash else top))
         at = found.end()
     rest = text[at:]
     is_sentence = top in {"summary", "description"}
     for part in [rest.strip("\"'")] if is_sentence else _YAML_MARKS.split(rest):
         if part.strip().casefold() not in _PLAIN_VALUES:
-            yield from _in_prose(part.strip(), "line" if is_sentence else "title", top)
+            claims += _in_prose(part.strip(), "line" if is_sentence else "title", top)
+    return claims
 
 
 def _plain(part: str) -> str:

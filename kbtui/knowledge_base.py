@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.due import Due
     from kbtui.memory.recall.agenda import Agenda
     from kbtui.memory.recall.names import NameIndex
+    from kbtui.memory.recall.newer import Newer
     from kbtui.memory.recall.provenance import Provenance
     from kbtui.memory.recall.remembered import Remembering
     from kbtui.memory.records.archive import Archive, Tombstones
@@ -163,7 +164,24 @@ class KnowledgeBase:
             self.sessions,
             self.models,
             self.archive,
+            self.newer,
         )
+
+    @cached_property
+    def newer(self) -> Newer:
+        """The lines that hold instead of older ones."""
+        from kbtui.memory.recall.newer import Newer
+
+        newer = Newer(
+            self.workspace,
+            self.history,
+            self.sessions,
+            self._clock,
+            self.search.pause.wait,
+        )
+        self.history.subscribe(lambda _changed: newer.wake())
+        self._opened.callback(newer.close)
+        return newer
 
     @cached_property
     def agent(self) -> Agent:
@@ -182,7 +200,7 @@ class KnowledgeBase:
         """The store of what the user states, without a model."""
         from kbtui.agent.keeping import Keeping
 
-        return Keeping(self.library, self.journal, self._remembering)
+        return Keeping(self.library, self.journal, self._remembering, self._clock)
 
     def _count_cost(self, usd: float) -> None:
         self.memory.budget.record_conversation(usd)
@@ -359,6 +377,7 @@ class KnowledgeBase:
         self._outside.start()
         self.search.on_outside_edit = self._outside.hint
         self.search.start()
+        self.newer.start()
         self.memory.start()
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:

@@ -174,7 +174,7 @@ class OfflineTurn(Turn):
     def _keep(self, keeping: Keeping, reading: Reading, call: ToolCall) -> str:
         """Store a statement, and find the earlier line that it may be about."""
         try:
-            near = Quoting(self.context).nearest(reading.text)
+            near = Quoting(self.context).before(reading.text)
             kept = keeping.keep(reading, self.context.origin)
         except KbtuiError as error:
             summary = shorten(error.message, _SUMMARY_WIDTH)

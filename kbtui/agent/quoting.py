@@ -1,4 +1,4 @@
-"""Finding the lines that answer a question, and the line a new statement may be about."""
+"""Finding the lines that answer a question, and the one that a new statement replaces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
+from kbtui.memory.recall.newer import is_newer, standing
 from kbtui.memory.recall.remembered import said_days
 from kbtui.memory.records.journal import day_of, local, without_dates
-from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose, nearest
+from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose
 from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.message import asks
@@ -60,8 +61,13 @@ class Quoting:
             if period.unit == "day"
         )
         query = " ".join([question, *days])
-        found = self._search(self._context.view, query, typed=True)
-        return choose(question, self._candidates(found.hits), now)
+        view = self._context.view
+        view.catch_up()
+        found = self._search(view, query, typed=True)
+        order = _Order(view)
+        answer = choose(question, self._candidates(found.hits), now, order)
+        lines = _with_newest(view, answer.lines)
+        return replace(answer, lines=tuple(map(order.dated, lines)))
 
     def about(self, message: str) -> tuple[Candidate, ...]:
         """Return the lines that a message is about, best first, from other conversations and notes.
@@ -75,12 +81,16 @@ class Quoting:
         if not significant_terms(message):
             return ()
         # A message to a model on this machine may repeat private text.
-        found = self._search(context.view.unasked, message, typed=False)
+        view = context.view.unasked
+        view.catch_up()
+        found = self._search(view, message, typed=False)
         hits = tuple(
             hit for hit in found.hits if hit.is_relevant and hit.session != context.session
         )
         asked = local(context.now()) if asks(message) else None
-        return choose(message, self._candidates(hits), asked).lines
+        order = _Order(view)
+        lines = choose(message, self._candidates(hits), asked, order).lines
+        return tuple(_with_newest(view, lines))
 
     def _search(self, view: View, question: str, *, typed: bool) -> SearchResult:
         context = self._context
@@ -116,16 +126,21 @@ class Quoting:
                     question = rest if significant_terms(rest) else question
         return question
 
-    def nearest(self, statement: str) -> Candidate | None:
-        """Return the earlier line that a statement is most likely about, or None if unsure.
+    def before(self, statement: str) -> Candidate | None:
+        """Return the latest line that says otherwise of the same thing; None if none does.
 
         Raises:
             KbtuiError: the index can't be read.
         """
-        found = self._context.view.unasked.search.search(
+        view = self._context.view.unasked
+        found = view.search.search(
             statement[:_MAX_QUERY], "knowledge,memory", _NEAREST_HITS, typed=True
         )
-        return nearest(statement, self._candidates(found.hits, with_lists=False))
+        candidates = self._candidates(found.hits, with_lists=False)
+        about = [each for each in candidates if is_newer(statement, each.text)]
+        order = _Order(view)
+        best = max(about, key=order.moment, default=None)
+        return order.dated(best) if best is not None else None
 
     def _candidates(self, hits: tuple[Hit, ...], *, with_lists: bool = True) -> list[Candidate]:
         """Return the lines of hits; `with_lists` appends list items to their lead-in line."""
@@ -178,6 +193,82 @@ class Quoting:
         for text in [whole] if is_one else texts:
             if len(text) <= _MAX_LINE:
                 yield _candidate(hit, text, hit.messages[0])
+
+
+class _Order:
+    """When lines were said, as a view tells it, and which of two holds."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._known: dict[tuple[str, int], tuple[float, str]] = {}
+
+    def moment(self, line: Candidate) -> float:
+        """Return when a line was said, to order it by; 0 if that isn't known."""
+        return self._said(line)[0]
+
+    def is_newer(self, line: Candidate, other: Candidate) -> bool:
+        """Return whether a line holds instead of another one."""
+        return 0 < self.moment(other) < self.moment(line) and is_newer(line.text, other.text)
+
+    def standing(self, question: str, line: Candidate) -> float:
+        """Return how well a line stands as an answer, apart from its time; less is better."""
+        return standing(question, line.text)
+
+    def dated(self, line: Candidate) -> Candidate:
+        """Return a line with the day on which it was said; with none where that isn't known."""
+        day = self._said(line)[1]
+        return replace(line, when=f"{day} {line.time}".strip() if day else "")
+
+    def _said(self, line: Candidate) -> tuple[float, str]:
+        place = line.path, line.number
+        if place not in self._known:
+            self._known[place] = self._find(line)
+        return self._known[place]
+
+    def _find(self, line: Candidate) -> tuple[float, str]:
+        if line.moment:
+            return line.moment, line.when
+        if line.speaker:
+            return self._of_message(line)
+        said = self._view.said_in(line.path, [line.number]).get(line.number)
+        return (said.moment, said.day.isoformat()) if said is not None else (0.0, "")
+
+    def _of_message(self, line: Candidate) -> tuple[float, str]:
+        session = line.path.removeprefix("sessions/").removesuffix(".jsonl")
+        try:
+            messages = self._view.sessions.messages(session)
+        except KbtuiError:
+            return 0.0, line.when
+        time = next((each.time for each in messages if each.id == line.number), None)
+        return (time.timestamp(), local(time).date().isoformat()) if time else (0.0, line.when)
+
+
+def _with_newest(view: View, lines: Sequence[Candidate]) -> list[Candidate]:
+    """Return lines with the newest of each that is an older one above it; at most so many."""
+    newest = view.newer([each.text for each in lines])
+    found: list[Candidate] = []
+    for each in lines:
+        newer = newest.get(each.text)
+        if newer is not None and all(
+            fold(newer.text) != fold(one.text) for one in (*lines, *found)
+        ):
+            day = newer.day.isoformat()
+            speaker = "user" if newer.session else ""
+            found.append(
+                Candidate(
+                    newer.path,
+                    newer.text,
+                    newer.line,
+                    each.title,
+                    day,
+                    each.score,
+                    each.relevance,
+                    speaker=speaker,
+                    moment=newer.moment,
+                )
+            )
+        found.append(each)
+    return found[: max(MAX_LINES, len(lines))]
 
 
 def _without_kept(found: Iterable[Candidate]) -> list[Candidate]:

@@ -430,6 +430,10 @@ class History(HistoryReader):
             text = files.text_of(files.read_bytes(self._workspace, path))
         return self._blame.of_text(path, text)
 
+    def moments(self) -> Mapping[str, float]:
+        """Return the Unix time of each commit on the branch, each earlier than the next one's."""
+        return self._log.moments()
+
     def _working_tree(self) -> dict[str, str]:
         return self._adoption.working_tree()
 

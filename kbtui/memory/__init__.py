@@ -12,6 +12,8 @@ recall.provenance  where a line comes from (`Provenance`, `Why`)
 recall.remembered  MEMORY.md for people: its lines, adding and editing one, how full it is
 recall.agenda      the one list of open tasks and dated lines, and what was said on a day
 recall.names       the names that a person wrote, and the lines with them (`NameIndex`)
+recall.newer       the newer line of an older one (`Newer`), whether two lines are about the same
+                   thing, and when a line was said
 records.journal    what a person stated, day by day (`Journal`), and date handling
 records.archive    what was condensed (`Archive`), what is forgotten (`Tombstones`), how far Dream
                    has read (`Cursors`), and how a sync merges these

@@ -11,7 +11,7 @@ from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
-from kbtui.views.view import Audience, View
+from kbtui.views.view import Audience, NewerLines, View
 from kbtui.workspace.layout import Workspace
 
 
@@ -27,6 +27,7 @@ class Services:
     sessions: SessionStore
     models: ModelRegistry
     archive: Archive
+    newer: NewerLines
 
     def seen_by(self, audience: Audience) -> View:
         """Return the workspace as an audience may see it."""

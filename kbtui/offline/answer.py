@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
+from typing import Literal, Protocol
 
-from kbtui.offline.language import begins, language_of, of_all, significant_terms, tokens
+from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.message import asks
-from kbtui.offline.names import NameReader
 from kbtui.offline.times import Period, iso_days, times_in
 from kbtui.search.index import analyser
 
 Tier = Literal["sure", "near", "none"]
 MAX_LINES = 3
+_MAX_ORDERED = 8  # lines that are put in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Candidate:
         text: The line.
         number: Its line number in the file, from 1; in a conversation the message's id.
         title: The title of the file, with the heading above the line.
-        when: When it was said or written; newer values sort later.
+        when: The day on which it was said, with its time; empty if that isn't known.
         score: The search score of its passage in 0..1; comparable within one question.
         relevance: The probability that its passage answers, in 0..1.
         cosine: The semantic similarity of its passage; 0 if unknown.
@@ -42,6 +42,7 @@ class Candidate:
         time: The time of a journal line.
         paragraph: Its paragraph if that is short; else empty.
         said: The day on which it was said, if it has words that count from it.
+        moment: A Unix time to order it by, if that is known already.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Candidate:
     time: str = ""
     paragraph: str = ""
     said: date | None = None
+    moment: float = 0.0
 
     @property
     def shown(self) -> str:
@@ -84,13 +86,46 @@ _DAY_LENGTH = 10  # of 2026-11-26
 _SURE, _SURE_COVERAGE = 0.8, 0.3
 _NEAR, _NEAR_COSINE = 0.05, 0.2
 _MIN_COSINE = 0.3
-_NEAR_STATEMENT = 0.28
-# The weight of common words if the cosine is unknown.
-_WORDS_ONLY_WEIGHT = 0.7
+
+
+class Order(Protocol):
+    """What is known of lines about a topic: which was said later, and which of them holds."""
+
+    def moment(self, line: Candidate) -> float:
+        """Return when a line was said, to order it by; 0 if that isn't known."""
+
+    def is_newer(self, line: Candidate, other: Candidate) -> bool:
+        """Return whether a line holds instead of another one."""
+
+    def standing(self, question: str, line: Candidate) -> float:
+        """Return how well a line stands as an answer, apart from its time; less is better."""
+
+
+class _ByDay:
+    """The order of lines by the day on which they were said."""
+
+    def moment(self, line: Candidate) -> float:
+        day = next(iso_days(line.when[:_DAY_LENGTH]), None)
+        if day is None:
+            return 0.0
+        hour, _, minute = line.time.partition(":")
+        return day.toordinal() + (int(hour) + int(minute) / 60) / 24 if minute else day.toordinal()
+
+    def is_newer(self, line: Candidate, other: Candidate) -> bool:  # noqa: ARG002
+        return False
+
+    def standing(self, question: str, line: Candidate) -> float:  # noqa: ARG002
+        return 0.0
+
+
+_BY_DAY = _ByDay()
 
 
 def choose(
-    question: str, candidates: Sequence[Candidate], asked: datetime | None = None
+    question: str,
+    candidates: Sequence[Candidate],
+    asked: datetime | None = None,
+    order: Order = _BY_DAY,
 ) -> QuotedAnswer:
     """Return the lines that answer a question.
 
@@ -102,9 +137,9 @@ def choose(
     near = _near(query, _of_the_time(question, query, lines, asked))
     if not near:
         return QuotedAnswer("none")
-    shown = _distinct(near, query)
+    shown = _distinct(near, query, order, question)
     if (begins(question, of_all("who")) or "")[:1].isupper():  # the oldest line introduces a person
-        shown.sort(key=_time_order)
+        shown.sort(key=order.moment)
     coverage = max(map(query.coverage, shown))
     relevance = max(each.relevance for each in shown)
     nearest = max(each.cosine for each in shown)
@@ -184,7 +219,9 @@ class _WeightedQuery:
         return own + _COSINE_WEIGHT * max(0.0, line.cosine)
 
 
-def _distinct(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candidate]:
+def _distinct(
+    lines: Sequence[Candidate], query: _WeightedQuery, order: Order, question: str
+) -> list[Candidate]:
     """Return the first lines without duplicates; newest first among those on the same topic.
 
     Journal lines that each cover the whole query count as one topic too.
@@ -195,32 +232,55 @@ def _distinct(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candida
             (line.path, line.paragraph) == (each.path, each.paragraph) for each in kept
         ):
             continue
-        same = [n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS]
+        same = [
+            n
+            for n, each in enumerate(kept)
+            if _says_the_same(line, each)
+            and not order.is_newer(line, each)
+            and not order.is_newer(each, line)
+        ]
         if same:
-            kept[same[0]] = max(kept[same[0]], line, key=_time_order)
+            kept[same[0]] = max(kept[same[0]], line, key=order.moment)
         else:
             kept.append(line)
-    return _newest_first(kept[:MAX_LINES], query)
+        if len(kept) > _MAX_ORDERED:
+            break
+    return _newest_first(kept, query, order, question)[:MAX_LINES]
 
 
-def _newest_first(lines: Sequence[Candidate], query: _WeightedQuery) -> list[Candidate]:
-    """Move newer lines before older ones on the same topic."""
+def _says_the_same(line: Candidate, other: Candidate) -> bool:
+    return _shared(line, other, max) >= _SAME_WORDS
+
+
+def _newest_first(
+    lines: Sequence[Candidate], query: _WeightedQuery, order: Order, question: str
+) -> list[Candidate]:
+    """Move lines before those on the same topic of which they hold instead, or that are older.
+
+    Of two lines of which neither holds instead of the other, the one that is nearer to what is
+    asked about stays above, however old it is.
+    """
     ordered: list[Candidate] = []
     for line in lines:
-        older = (n for n, each in enumerate(ordered) if _time_order(line) > _time_order(each))
-        same_topic = (
-            n
-            for n in older
-            if (query.is_covered_by(line) and query.is_covered_by(ordered[n]))
-            or _shared(line, ordered[n], min) >= _SAME_TOPIC
+        above = (
+            n for n, each in enumerate(ordered) if _is_first(line, each, query, order, question)
         )
-        ordered.insert(next(same_topic, len(ordered)), line)
+        ordered.insert(next(above, len(ordered)), line)
     return ordered
 
 
-def _time_order(line: Candidate) -> tuple[str, int]:
-    """Return a sort key by time; within a minute, later lines are further down."""
-    return line.when, line.number
+def _is_first(
+    line: Candidate, other: Candidate, query: _WeightedQuery, order: Order, question: str
+) -> bool:
+    if order.is_newer(line, other):
+        return True
+    if order.is_newer(other, line):
+        return False
+    both = query.is_covered_by(line) and query.is_covered_by(other)
+    if not both and _shared(line, other, min) < _SAME_TOPIC:
+        return False
+    own, theirs = order.standing(question, line), order.standing(question, other)
+    return own < theirs if own != theirs else 0 < order.moment(other) < order.moment(line)
 
 
 def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> float:
@@ -230,44 +290,3 @@ def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> 
         for each in (one, other)
     )
     return len(words & others) / max(1, of(len(words), len(others)))
-
-
-def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the line that a new statement is most likely about, or None if unsure.
-
-    The two share significant words and, if known, meaning. They also share a name or more than one
-    word, or else the statement has a value where the line has another.
-    """
-    query = _WeightedQuery(statement, candidates)
-
-    def nearness(line: Candidate) -> float:
-        coverage = query.coverage(line, by_title=0.0)
-        return (
-            (coverage + max(0.0, line.cosine)) / 2 if line.cosine else _WORDS_ONLY_WEIGHT * coverage
-        )
-
-    best = max(candidates, key=nearness, default=None)
-    if best is None or nearness(best) < _NEAR_STATEMENT:
-        return None
-    shared = {*significant_terms(statement)} & {*significant_terms(best.text)}
-    values, others = _values(statement), _values(best.text)
-    is_named = shared & _name_terms(statement) & _name_terms(best.text)
-    is_about = is_named or len(shared) > 1 or (others and values - others)
-    return best if shared and is_about else None
-
-
-def _values(text: str) -> set[str]:
-    """Return the numbers of a text, and the weekdays and months it names."""
-    language = language_of(text)
-    lists = [language.places[name] for name in ("numbers", "weekdays", "months")]
-    return {
-        word
-        for word, _, _ in tokens(text)
-        if any(map(str.isdigit, word)) or any(word in places for places in lists)
-    }
-
-
-def _name_terms(text: str) -> set[str]:
-    names = NameReader()
-    names.read(text)
-    return {term for name in names.names_in(text) for term in analyser.terms(name)}

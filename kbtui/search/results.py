@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from types import MappingProxyType
 from typing import Literal
 
@@ -56,6 +57,27 @@ class OtherPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class NewerLine:
+    """A line that holds instead of an older one.
+
+    Attributes:
+        path: Its file.
+        line: Its line number in the file, from 1; in a conversation the message's id.
+        text: The line.
+        day: The day on which it was said.
+        moment: A Unix time to order it by.
+        session: The conversation, if it stands in one.
+    """
+
+    path: str
+    line: int
+    text: str
+    day: date
+    moment: float
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One search result.
 
@@ -64,6 +86,7 @@ class Hit:
     messages, `speaker` who wrote them (``user`` or ``assistant``). `score`, in 0..1, orders the
     hits of one query; `relevance`, in 0..1, is comparable between queries: the probability that the
     hit is an answer, with `RELEVANT` as the threshold. `also` lists places with the same text.
+    `newer` is the line that holds instead of the one that is shown, if whoever asked may see it.
     """
 
     path: str
@@ -82,6 +105,7 @@ class Hit:
     speaker: str = ""
     relevance: float = 1.0
     also: tuple[OtherPlace, ...] = ()
+    newer: NewerLine | None = None
 
     @property
     def is_relevant(self) -> bool:

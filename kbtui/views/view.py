@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library, Reader
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.models.port import ChatModel
-from kbtui.search.results import Hit, OtherPlace, SearchResult
+from kbtui.search.results import Hit, NewerLine, OtherPlace, SearchResult
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions import TAINT
 from kbtui.sessions.store import SessionMessage, SessionStore
@@ -71,6 +72,39 @@ class ViewedServices(Protocol):
     def search(self) -> SearchIndex: ...  # noqa: D102
     @property
     def sessions(self) -> SessionStore: ...  # noqa: D102
+    @property
+    def newer(self) -> NewerLines: ...  # noqa: D102
+
+
+class Said(Protocol):
+    """When something was said."""
+
+    @property
+    def day(self) -> date:
+        """The day, where it was said."""
+
+    @property
+    def moment(self) -> float:
+        """A Unix time to order it by."""
+
+
+class NewerLines(Protocol):
+    """The lines that hold instead of older ones."""
+
+    def known(self, texts: Iterable[str]) -> list[str]:
+        """Return those of some lines' texts that may be an older one's; this is fast."""
+
+    def of(self, text: str, sight: View) -> NewerLine | None:
+        """Return the newest line that holds instead of one with this text, as far as it is seen."""
+
+    def with_newer(self, hits: Sequence[Hit], sight: View) -> tuple[Hit, ...]:
+        """Return hits with the newer line of what each shows, where one is known and seen."""
+
+    def catch_up(self) -> None:
+        """Read what changed, as far as a short command may wait for it."""
+
+    def said_in(self, path: str, text: str, numbers: Iterable[int]) -> Mapping[int, Said]:
+        """Return when lines of a file were said, by their number, where it is known."""
 
 
 class View:
@@ -170,6 +204,27 @@ class View:
         self.library.check(path)
         with Documents(self._services.workspace) as documents:
             return documents.read(path)
+
+    def catch_up(self) -> None:
+        """Find the newer lines of what changed, as far as a short command may wait for it."""
+        self._services.newer.catch_up()
+
+    def said_in(self, path: str, numbers: Iterable[int]) -> Mapping[int, Said]:
+        """Return when lines of a file were said, by their number from 1, where it is known."""
+        try:
+            return self._services.newer.said_in(path, self.text(path), numbers)
+        except KbtuiError:
+            return {}
+
+    def newer(self, texts: Iterable[str]) -> dict[str, NewerLine]:
+        """Return the newer line of each line of which one is known and may be seen, by its text."""
+        newer = self._services.newer
+        found = ((text, newer.of(text, self)) for text in newer.known(texts))
+        return {text: line for text, line in found if line is not None}
+
+    def with_newer(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return hits with the newer line of what each shows, where one is known and seen."""
+        return self._services.newer.with_newer(hits, self)
 
     def files(self, *areas: str) -> list[str]:
         """Return the paths of the files in some areas that exist for this audience."""

@@ -13,6 +13,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Memory
 from kbtui.memory.consolidation.due import Due, Pending
+from kbtui.memory.recall.newer import Newer
 from kbtui.memory.recall.remembered import Remembering
 from kbtui.memory.records.archive import Archive, Tombstones
 from kbtui.memory.services import Services
@@ -122,6 +123,7 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
         sessions,
         ModelRegistry(settings),
         Archive(workspace, history),
+        Newer(workspace, history, sessions, clock),
     )
     tombstones = Tombstones(workspace, history)
     pending = Pending(workspace, rooms.for_memory, rooms.archive, tombstones)

@@ -74,3 +74,20 @@ def test_a_bracketed_day_and_a_leading_order_are_no_part_of_a_line() -> None:
 
 def test_the_same_line_said_again_is_no_newer_line() -> None:
     assert not is_newer("The spare key is with Ines", "The spare key is with Ines")
+
+
+@pytest.mark.parametrize(
+    ("statement", "earlier", "is_shown"),
+    [
+        ("the meeting is on Friday", "the meeting is on Thursday at 10", True),
+        ("the meeting is on Thursday", "I prefer meetings in the afternoon", False),
+        ("Maria moved to Porto", "Maria works from Lisbon", True),
+        ("what if the tooth fairy forgets", "he lost a tooth, the first", False),
+        ("the rent is 1,150 from May", "the rent is 1,100", True),
+        ("my bike has a flat tyre", "the rent is 1,100", False),
+    ],
+)
+def test_an_earlier_line_has_another_value_of_the_same(
+    statement: str, earlier: str, is_shown: bool
+) -> None:
+    assert is_newer(statement, earlier) is is_shown

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from kbtui.offline.answer import Candidate, choose, nearest
+from kbtui.offline.answer import Candidate, choose
 
 
 def line(text: str, when: str = "", score: float = 1.0, relevance: float = 1.0) -> Candidate:
@@ -66,25 +64,3 @@ def test_a_question_is_no_answer() -> None:
 def test_at_most_three_lines_are_shown() -> None:
     many = [line(f"the key number {n} is at house {n * 7}") for n in range(9)]
     assert len(choose("where is the key", many).lines) == 3
-
-
-def test_the_nearest_line_shares_words_with_a_statement_or_there_is_none() -> None:
-    rent, tea = line("the rent is 1,100"), line("tea is at four")
-    assert nearest("the rent is 1,150 from May", [tea, rent]) == rent
-    assert nearest("my bike has a flat tyre", [tea, rent]) is None
-
-
-@pytest.mark.parametrize(
-    ("statement", "earlier", "is_shown"),
-    [
-        ("the meeting is on Friday", "the meeting is on Thursday at 10", True),
-        ("the meeting is on Thursday", "I prefer meetings in the afternoon", False),
-        ("Maria moved to Porto", "Maria works from Lisbon", True),
-        ("what if the tooth fairy forgets", "he lost a tooth, the first", False),
-    ],
-)
-def test_an_earlier_line_has_another_value_or_names_the_same(
-    statement: str, earlier: str, is_shown: bool
-) -> None:
-    near = replace(line(earlier), cosine=0.5)
-    assert (nearest(statement, [near]) == near) is is_shown

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -203,6 +203,11 @@ def merges(db: sqlite3.Connection) -> list[tuple[int, Commit]]:
     return [(row[0], _commit(row)) for row in rows]
 
 
+def times(db: sqlite3.Connection) -> list[tuple[str, int]]:
+    """Return the id and the time of each commit, newest first."""
+    return db.execute("SELECT id, time FROM commits ORDER BY seq DESC").fetchall()
+
+
 def _select(
     db: sqlite3.Connection,
     where: str,
@@ -297,6 +302,7 @@ class MergedCommits:
 
 
 _BATCH = 1000
+_GAP = 0.01  # seconds between commits that a clock doesn't put in order
 _FIRST_PAGE = 4  # blame, which continues from its cache, needs only the newest
 _Result = TypeVar("_Result")
 
@@ -309,6 +315,7 @@ class CommitLog:
         self._cache = cache
         self._repository = repository
         self._opened: DerivedDatabase | None = None
+        self._moments: tuple[str | None, Mapping[str, float]] | None = None
 
     def commits(
         self, path: str | None, wanted: LogFilter, limit: int | None = None
@@ -409,6 +416,22 @@ class CommitLog:
                 if old := _former_name(commit, path):
                     path = old
                     break
+
+    def moments(self) -> Mapping[str, float]:
+        """Return when each commit of the branch was made, as Unix times in their order.
+
+        Each is earlier than the next one, also if it was made under a clock that was ahead.
+        """
+        self.update()
+        rows = self._query(times)
+        newest = rows[0][0] if rows else None
+        if self._moments is None or self._moments[0] != newest:
+            found: dict[str, float] = {}
+            latest = float("inf")
+            for identifier, time in rows:
+                found[identifier] = latest = min(latest - _GAP, float(time))
+            self._moments = newest, found
+        return self._moments[1]
 
     def note(self, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]) -> None:
         """Add a commit that was just made, whose paths are known."""

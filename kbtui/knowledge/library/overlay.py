@@ -424,7 +424,7 @@ class Overlay:
             except UnreadableError:
                 self.unmended.append(source)
                 continue
-            if self._problem(source, data) and b"[[" in frontmatter.split(data).head:
+            if self.problem(source, data) and b"[[" in frontmatter.split(data).head:
                 self.unmended.append(source)
             if repaired != data:
                 self.repaired.add(source)

@@ -7,7 +7,7 @@ decided by the words in common and by where the others stand, with sets of words
 
 - ``changed``: words that say that something is otherwise now; ``since``: words before its begin,
   with ``seasons``; ``added``: words by which a line adds to another; ``exception``: words that
-  limit it to a time;
+  limit it to a time; ``correcting``: words before a correction;
 - ``moving``, ``joining`` (of ``working``), ``delaying``: verbs after which something is elsewhere,
   somebody has another job, a time is another one; ``happened``: other verbs of events;
 - ``places``, ``purposes``: prepositions of a place, and of what qualifies a thing; ``being``: verbs
@@ -47,6 +47,7 @@ from kbtui.offline.frames import (
     blanked,
     found_in,
     frames_of,
+    relations_of,
     spoken_in,
 )
 from kbtui.offline.language import Language, begins, folded, language_of, of_all, tokens
@@ -70,6 +71,9 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _MARKUP = re.compile(r"\*\*|__|`|\||://|:\s*$")
 _LINK = re.compile(r"\[\[(?:[^\]\n]*\|)?([^\]|\n]+)\]\]")
+_LEAD = 40  # characters
+_AFTER_LEAD = re.compile(r"\s*[,:;.!\u2013\u2014-]+\s*(?=\w)")
+_OWNER = re.compile(r"\w+(?=['\u2019]s\b|s['\u2019](?!\w))")
 _LABEL = re.compile(r"^[^:]{2,60}:\s")
 _CLOCK_WORDS = frozenset({"noon", "midnight", "mittag", "mitternacht", "mediodia", "medianoche"})
 
@@ -165,12 +169,54 @@ def _is_newer(line: str, of: str) -> bool:
     codes = tuple(each.code for each in spoken_in(f"{of}\n{line}"))
     language = language_of(f"{of}\n{line}")
     names = frozenset(
-        token.word for each in names_in(_said(of), _said(line)) for token in tokens(each)
+        token.word
+        for each in names_in(statement_of(of), statement_of(line))
+        for token in tokens(each)
     )
     old, new = (_read(each, language, codes, names) for each in (of, line))
     if not old.items or not new.items or not _may_be_newer(new, old):
         return False
     return _Pair(old, new).is_newer
+
+
+@lru_cache(maxsize=4_096)
+def may_tell(text: str) -> bool:
+    """Return whether a line may be a half of a pair: it states something, as far as it alone tells.
+
+    It costs a part of what a comparison does.
+    """
+    if len(text) > MAX_LENGTH or asks(text):
+        return False
+    codes = tuple(each.code for each in spoken_in(text))
+    line = _read(text, language_of(text), codes, frozenset())
+    return bool(line.items) and _is_statement(line) and not line.frames & _UNREAL
+
+
+_FRAMED = 4  # as much as two words of the question
+
+
+def standing(question: str, line: str) -> float:
+    """Return how well a line stands as an answer to a question, apart from when it was said.
+
+    Less is better. What tells it apart from others counts: the words of the question that it has,
+    whose it is, and whether it says what holds.
+    """
+    codes = tuple(each.code for each in spoken_in(f"{question}\n{line}"))
+    language = language_of(f"{question}\n{line}")
+    asked, told = (_read(each, language, codes, frozenset()) for each in (question, line))
+    stems = {each.key for each in told.items}
+    known = sum(1 for each in asked.items if form_among(each.key, stems))
+    is_event = told.happened and not any(map(told.has, ("moving", "joining", "delaying")))
+    is_framed = bool(told.frames & _NOT_NEWER) or (is_event and not asked.happened)
+    years = {*_YEAR.findall(told.text)} - {*_YEAR.findall(asked.text)}
+    owners = _owners(told) - _owners(asked)
+    return _FRAMED * (is_framed or bool(years)) + len(owners) - 2.0 * known
+
+
+def _owners(line: _Line) -> frozenset[str]:
+    """Return whose a line says that something is: my sister's, the landlord's."""
+    marked = (found[0] for found in _OWNER.finditer(line.text))
+    return frozenset({*map(folded, marked), *relations_of(line.text)})
 
 
 def about_the_same(one: str, other: str) -> bool:
@@ -222,7 +268,7 @@ def _same_owners(new: _Line, old: _Line) -> bool:
     return new.has("theirs") == old.has("theirs") or not (new.has("own") or old.has("own"))
 
 
-def _said(text: str) -> str:
+def statement_of(text: str) -> str:
     """Return what a line says, without a leading order or decision and without bracketed dates."""
     text = _LINK.sub(r"\1", _STAMPS.sub("", text.strip().lstrip("#").strip()))
     for name in ("remember", "decision"):
@@ -231,10 +277,20 @@ def _said(text: str) -> str:
 
 
 def _read(text: str, language: Language, codes: tuple[str, ...], names: frozenset[str]) -> _Line:
-    text = _said(text)
+    text, is_correction = _without_correction(statement_of(text), codes)
     plain, is_changed = _without_change(text, language, codes)
+    is_changed |= is_correction
     items = tuple(_items(plain, language, codes, names))
     return _Line(text, plain, items, codes, is_changed)
+
+
+def _without_correction(text: str, codes: tuple[str, ...]) -> tuple[str, bool]:
+    """Return a text without a *no,* before it, and whether it had one."""
+    for start, end in found_in(text[:_LEAD], "correcting", codes):
+        after = _AFTER_LEAD.match(text, end)
+        if not start and after:
+            return text[after.end() :], True
+    return text, False
 
 
 def _without_change(text: str, language: Language, codes: tuple[str, ...]) -> tuple[str, bool]:
@@ -647,11 +703,12 @@ def _is_one_value(line: _Line, items: Sequence[_Item]) -> bool:
 def _are_alike(pair: _Pair, theirs: Sequence[_Item], own: Sequence[_Item]) -> bool:
     """Return whether two values are of a kind: numbers, days, times, places, or words."""
     kinds = [{each.kind for each in items} for items in (theirs, own)]
-    for kind in ("number", "weekday", "date", "time"):
-        if (kind in kinds[0]) != (kind in kinds[1]) and not (
-            kind in ("number", "date") and all({"number", "date"} & each for each in kinds)
-        ):
-            return False
+    is_count = all({"number", "date"} & each for each in kinds)
+    more, less = (kinds[1] - kinds[0] - {"word", "name"}, kinds[0] - kinds[1] - {"word", "name"})
+    if (more and not is_count) or (less - {"time"} and not is_count):
+        return False  # the time of day may be left out: Thursday at 10, Friday
+    if less and not kinds[1] & set(_WHEN):
+        return False
     placed = [line.is_placed(items[0]) for line, items in ((pair.old, theirs), (pair.new, own))]
     return placed[0] == placed[1]
 

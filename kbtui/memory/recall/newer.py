@@ -1,0 +1,533 @@
+"""The newer line: for a line that was said, the later one that tells what holds instead.
+
+Pairs are derived from lines and their dates, in the cache: they are in no commit, and they are
+built in the background, file by file, from what changed. A line is known by its text, so that it
+may stand in several places; it is an older one if something newer was said after the last time that
+it was. A line that is forgotten, purged, changed or hidden is no newer line: each one is read again
+where it stands before it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from kbtui.derived import DerivedDatabase
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.entries.entry import Entry, parse_entry
+from kbtui.memory.edits.same_thing import (
+    MAX_LENGTH,
+    about_the_same as about_the_same,
+    is_newer as is_newer,
+    may_tell,
+    standing as standing,
+    statement_of,
+)
+from kbtui.memory.recall.said import Said, SaidTimes
+from kbtui.memory.records.journal import day_of, without_dates
+from kbtui.offline.borrowed import sentences_with_owner
+from kbtui.offline.language import significant_terms
+from kbtui.offline.lines import lines_of
+from kbtui.search.results import Hit, NewerLine as NewerLine
+from kbtui.text import clean_line, fold
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from kbtui.history.history import History
+    from kbtui.sessions.store import SessionMessage, SessionStore
+    from kbtui.workspace.layout import Workspace
+
+_LOG = logging.getLogger(__name__)
+_IDENTITY = "newer 1"
+_SCHEMA = (
+    "CREATE TABLE files (path TEXT PRIMARY KEY, state TEXT)",
+    """
+    CREATE TABLE lines (
+        id INTEGER PRIMARY KEY, path TEXT, line INTEGER, message INTEGER, text TEXT, told TEXT,
+        key TEXT, day TEXT, moment REAL
+    )
+    """,
+    "CREATE INDEX lines_of_file ON lines (path)",
+    "CREATE INDEX lines_by_key ON lines (key)",
+    "CREATE TABLE terms (term TEXT, line INTEGER, PRIMARY KEY (term, line)) WITHOUT ROWID",
+    "CREATE INDEX terms_of_line ON terms (line)",
+    "CREATE TABLE pairs (older INTEGER, newer INTEGER, PRIMARY KEY (older, newer)) WITHOUT ROWID",
+    "CREATE INDEX pairs_by_newer ON pairs (newer)",
+)
+_KEY_LETTERS = 5  # by which forms of a word are found: `same_thing` compares them
+_MAX_CANDIDATES = 60
+_MOST_COMMON = 400  # lines with a term, above which it tells nothing
+_CATCH_UP_SECONDS = 0.3
+_LOOK_SECONDS = 30.0  # conversations change without a commit
+_BATCH = 200
+_MAX_CHAIN = 20
+_INDEX = "INDEX.md"
+_SESSIONS = "sessions/"
+
+
+class Sight(Protocol):
+    """What somebody may see, as far as newer lines need it."""
+
+    def hides(self, path: str) -> bool:
+        """Return whether a file is hidden."""
+
+    def text(self, path: str) -> str:
+        """Return the text of a file that isn't hidden."""
+
+    @property
+    def sessions(self) -> _SeenSessions:
+        """The conversations."""
+
+
+class _SeenSessions(Protocol):
+    def messages(self, ref: str) -> Sequence[SessionMessage]:
+        """Return the messages of a conversation, without what is hidden."""
+
+
+class _Line(NamedTuple):
+    """A statement of a file: `told` is its text with what it is about, for comparison."""
+
+    line: int
+    message: int
+    text: str
+    told: str
+    said: Said
+
+
+class Newer:
+    """The pairs of one workspace; thread-safe."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        sessions: SessionStore,
+        now: Callable[[], datetime],
+        yields: Callable[[threading.Event], None] = lambda _stop: None,
+    ) -> None:
+        """Create it; nothing is read yet.
+
+        Args:
+            workspace: The workspace.
+            history: Its history.
+            sessions: Its conversations.
+            now: The clock.
+            yields: Waits while the foreground is busy, or until an event is set.
+        """
+        self.said = SaidTimes(history, sessions, now)
+        self._workspace = workspace
+        self._history = history
+        self._sessions = sessions
+        self._yields = yields
+        self._database = DerivedDatabase(workspace.cache / "newer.sqlite", _SCHEMA, _IDENTITY)
+        self._updating = threading.Lock()
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # Keeping up ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the thread that keeps up with what changes."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._follow, name="kbtui-newer", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Have the thread look for changes."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop the thread, and close the file."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._database.close()
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Drop what is known of files, which is found again where it still stands."""
+        wanted = list(paths)
+
+        def work(db: sqlite3.Connection) -> None:
+            for path in wanted:
+                _drop(db, path)
+
+        self._database.run(work, write=True)
+        self.wake()
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.update()
+            except (KbtuiError, OSError) as error:
+                _LOG.warning("Newer lines: %s", error)
+            except Exception:  # noqa: BLE001 - the thread must survive a damaged file
+                _LOG.exception("Newer lines")
+            self._wake.wait(_LOOK_SECONDS)
+            self._wake.clear()
+
+    def catch_up(self, seconds: float = _CATCH_UP_SECONDS) -> None:
+        """Read what changed, as far as a short command may wait for it."""
+        if self._thread is None:
+            self.update(seconds)
+
+    def update(self, seconds: float | None = None) -> int:
+        """Read the files that changed, and return their number.
+
+        Args:
+            seconds: After how long to leave the rest for later; None: never.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        with self._updating:
+            there = self._states()
+            known = dict(
+                self._database.run(
+                    lambda db: db.execute("SELECT path, state FROM files").fetchall()
+                )
+            )
+            gone = known.keys() - there.keys()
+            if gone:
+                self._database.run(lambda db: [_drop(db, path) for path in gone], write=True)
+            changed = [path for path, state in there.items() if known.get(path) != state]
+            changed.sort(key=_reading_order)
+            done = 0
+            for path in changed:
+                late = deadline is not None and time.monotonic() > deadline
+                if self._stop.is_set() or late:
+                    break
+                self._read_file(path, there[path])
+                if seconds is None:
+                    self._yields(self._stop)
+                done += 1
+            return done
+
+    def _states(self) -> dict[str, str]:
+        """Return the files that may hold statements, each with what changes as it does."""
+        found: dict[str, str] = {}
+        head = self._history.head()
+        if head is not None:
+            found = {
+                path: blob for path, blob in self._history.tree(head).items() if _may_hold(path)
+            }
+        with suppress(OSError):
+            for file in self._workspace.sessions.iterdir():
+                if file.suffix == ".jsonl":
+                    status = file.stat()
+                    found[f"{_SESSIONS}{file.name}"] = f"{status.st_size} {status.st_mtime_ns}"
+        return found
+
+    def _read_file(self, path: str, state: str) -> None:
+        """Replace what is known of a file, and find the pairs of its lines."""
+        lines: Sequence[_Line] = ()
+        with suppress(KbtuiError):
+            lines = tuple(self._session(path) if path.startswith(_SESSIONS) else self._note(path))
+        lines = tuple(each for each in lines if may_tell(each.told))
+
+        def work(db: sqlite3.Connection) -> None:
+            kept = _drop(db, path, besides=lines)
+            db.execute("INSERT OR REPLACE INTO files VALUES (?, ?)", (path, state))
+            for each in lines:
+                if each not in kept:
+                    _add(db, path, each)
+
+        self._database.run(work, write=True)
+
+    def _note(self, path: str) -> Iterator[_Line]:
+        text = files.read_text(self._workspace, path)
+        found = [each for each in lines_of(text) if len(each.text) <= MAX_LENGTH]
+        said = self.said.of_lines(path, text, [each.first for each in found]) if found else {}
+        if not said:
+            return
+        entry = parse_entry(path, text.encode("utf-8", "replace"))
+        for each in found:
+            if each.first in said:
+                told = _told_of(entry, each.text)
+                yield _Line(each.first, 0, each.text, told, said[each.first])
+
+    def _session(self, path: str) -> Iterator[_Line]:
+        for message in self._sessions.read(path.removeprefix(_SESSIONS).removesuffix(".jsonl")):
+            if message.role != "user" or (said := self.said.of_message(message)) is None:
+                continue
+            for sentence, is_borrowed in sentences_with_owner(message.content):
+                if not is_borrowed and len(sentence) <= MAX_LENGTH:
+                    text = clean_line(sentence)
+                    yield _Line(message.id, message.id, text, text, said)
+
+    def said_in(self, path: str, text: str, numbers: Iterable[int]) -> dict[int, Said]:
+        """Return when lines of a file were said, by their number from 1, where it is known."""
+        return self.said.of_lines(path, text, numbers)
+
+    # Asking -------------------------------------------------------------------------------------
+
+    def of(self, text: str, sight: Sight) -> NewerLine | None:
+        """Return the newest line that holds instead of one with this text; None if none does."""
+        key = key_of(text)
+        if not key:
+            return None
+        rows = self._database.run(lambda db: _chain(db, key))
+        own = [row for row in rows if row.key == key and _is_seen(row, sight)]
+        if not own:
+            return None
+        later = [row for row in rows if row.key != key and all(map(row.is_after, own))]
+        seen = [row for row in later if _is_seen(row, sight)]
+        newest = [row for row in seen if not any(other.is_after(row) for other in seen)]
+        return newest[0].shown if newest else None
+
+    def known(self, texts: Iterable[str]) -> list[str]:
+        """Return those of some lines' texts that may be an older one's; this is fast."""
+        keys = self._database.run(
+            lambda db: {
+                key for (key,) in db.execute("SELECT key FROM lines JOIN pairs ON older = id")
+            }
+        )
+        return [text for text in texts if key_of(text) in keys] if keys else []
+
+    def with_newer(self, hits: Sequence[Hit], sight: Sight) -> tuple[Hit, ...]:
+        """Return hits with the newer line of what each shows, where one is known and seen."""
+        shown = [list(_shown_lines(hit)) for hit in hits]
+        known = set(self.known(text for texts in shown for text in texts))
+        if not known:
+            return tuple(hits)
+        found = {text: self.of(text, sight) for text in known}
+        return tuple(
+            replace(hit, newer=next(filter(None, map(found.get, texts)), None))
+            for hit, texts in zip(hits, shown, strict=True)
+        )
+
+    def older(self, text: str, sight: Sight) -> list[NewerLine]:
+        """Return the lines instead of which one with this text holds, newest first."""
+        key = key_of(text)
+        rows = self._database.run(lambda db: _before(db, key)) if key else []
+        found = {row.key: row for row in sorted(rows, key=_moment) if row.key != key}
+        return [
+            row.shown
+            for row in sorted(found.values(), key=_moment, reverse=True)
+            if _is_seen(row, sight)
+        ]
+
+
+class _Row(NamedTuple):
+    id: int
+    path: str
+    line: int
+    message: int
+    text: str
+    key: str
+    day: str
+    moment: float
+
+    def is_after(self, other: _Row) -> bool:
+        """Return whether it was said later: within a file the lower line was."""
+        if self.path == other.path:
+            return self.line > other.line
+        return self.moment > other.moment
+
+    @property
+    def shown(self) -> NewerLine:
+        """The line for whoever shows it."""
+        day = date.fromisoformat(self.day)
+        session = _session_of(self.path)
+        return NewerLine(self.path, self.line, self.text, day, self.moment, session)
+
+
+def _moment(row: _Row) -> float:
+    return row.moment
+
+
+_COLUMNS = "id, path, line, message, text, key, day, moment"
+
+
+def _chain(db: sqlite3.Connection, key: str) -> list[_Row]:
+    """Return the lines with a key, and all that are newer than one, step by step."""
+    return _walk(db, key, "newer", "older")
+
+
+def _before(db: sqlite3.Connection, key: str) -> list[_Row]:
+    """Return the lines with a key, and all that are older than one, step by step."""
+    return _walk(db, key, "older", "newer")
+
+
+def _walk(db: sqlite3.Connection, key: str, to: str, come: str) -> list[_Row]:
+    found: dict[int, _Row] = {}
+    keys = {key}
+    fresh = [key]
+    for _ in range(_MAX_CHAIN):
+        rows = [
+            _Row(*row)
+            for each in fresh
+            for row in db.execute(f"SELECT {_COLUMNS} FROM lines WHERE key = ?", (each,))  # noqa: S608
+        ]
+        found |= {row.id: row for row in rows}
+        following = {
+            str(other)
+            for row in rows
+            for (other,) in db.execute(
+                f"SELECT key FROM pairs JOIN lines ON id = {to} WHERE {come} = ?",  # noqa: S608
+                (row.id,),
+            )
+        }
+        fresh = sorted(following - keys)
+        keys |= following
+        if not fresh:
+            break
+    return list(found.values())
+
+
+def _is_seen(row: _Row, sight: Sight) -> bool:
+    """Return whether a line still stands there, and may be seen."""
+    try:
+        session = _session_of(row.path)
+        if session is not None:
+            texts = [m.content for m in sight.sessions.messages(session) if m.id == row.message]
+        elif sight.hides(row.path):
+            return False
+        else:
+            texts = [sight.text(row.path)]
+    except KbtuiError:
+        return False
+    wanted = clean_line(row.text)
+    return any(wanted in clean_line(each) for each in texts)
+
+
+def _session_of(path: str) -> str | None:
+    is_session = path.startswith(_SESSIONS)
+    return path.removeprefix(_SESSIONS).removesuffix(".jsonl") if is_session else None
+
+
+def _shown_lines(hit: Hit) -> Iterator[str]:
+    """Yield the lines of a hit: that of its match, then those that its snippet shows whole."""
+    snippet = fold(clean_line(hit.snippet))
+    lines = list(lines_of(hit.text, hit.lines[0]))
+    yield from (each.text for each in lines if each.first <= hit.line <= each.last)
+    yield from (each.text for each in lines if fold(each.text) in snippet)
+
+
+def _may_hold(path: str) -> bool:
+    """Return whether a recorded file has lines that somebody said."""
+    is_note = path.endswith(".md") and not path.endswith(_INDEX)
+    if path.startswith("memory/"):
+        return is_note and (day_of(path) is not None or path == "memory/MEMORY.md")
+    return is_note and path.startswith("knowledge/")
+
+
+def _reading_order(path: str) -> tuple[int, str]:
+    """Sort memory before entries before conversations, for what has no time for all."""
+    return (("memory/", "knowledge/", _SESSIONS).index(path[: path.index("/") + 1]), path)
+
+
+def _told_of(entry: Entry, text: str) -> str:
+    """Return a line with the subject of its entry before it, unless it names that itself.
+
+    Lines of the memory and the text of decisions stand alone.
+    """
+    if not entry.is_entry or day_of(entry.path) is not None or entry.type == "decision":
+        return text
+    named = {*significant_terms(entry.title)}
+    return text if named <= {*significant_terms(text)} else f"{entry.title}: {text}"
+
+
+@lru_cache(maxsize=4_096)
+def key_of(text: str) -> str:
+    """Return by what a line is known: its words, without case, a leading order and dates."""
+    return fold(statement_of(without_dates(clean_line(text)))).strip(" .!*-#")
+
+
+def _terms_of(told: str) -> list[str]:
+    return sorted({each[:_KEY_LETTERS] for each in significant_terms(told)})
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def _drop(db: sqlite3.Connection, path: str, besides: Sequence[_Line] = ()) -> set[_Line]:
+    """Delete the lines of a file with their pairs, except some; return those that stay."""
+    wanted = set(besides)
+    kept: set[_Line] = set()
+    rows = db.execute(
+        "SELECT id, line, message, text, told, day, moment FROM lines WHERE path = ?", (path,)
+    ).fetchall()
+    for number, line, message, text, told, day, moment in rows:
+        same = _Line(line, message, text, told, Said(date.fromisoformat(day), moment))
+        if same in wanted and same not in kept:
+            kept.add(same)
+            continue
+        db.execute("DELETE FROM lines WHERE id = ?", (number,))
+        db.execute("DELETE FROM terms WHERE line = ?", (number,))
+        db.execute("DELETE FROM pairs WHERE older = ? OR newer = ?", (number, number))
+    db.execute("DELETE FROM files WHERE path = ?", (path,))
+    return kept
+
+
+def _add(db: sqlite3.Connection, path: str, line: _Line) -> None:
+    """Add a line, and the pairs that it makes with others."""
+    terms = _terms_of(line.told)
+    number = db.execute(
+        "INSERT INTO lines (path, line, message, text, told, key, day, moment)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            path,
+            line.line,
+            line.message,
+            line.text,
+            line.told,
+            key_of(line.text),
+            line.said.day.isoformat(),
+            line.said.moment,
+        ),
+    ).lastrowid
+    pairs = [
+        (other, number) if is_before else (number, other)
+        for other, is_before in _partners(db, path, line, terms)
+    ]
+    db.executemany("INSERT OR IGNORE INTO pairs VALUES (?, ?)", pairs)
+    db.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?)", [(each, number) for each in terms])
+
+
+def _partners(
+    db: sqlite3.Connection, path: str, line: _Line, terms: Sequence[str]
+) -> Iterator[tuple[int, bool]]:
+    """Yield the lines that make a pair with one, and whether they were said before it."""
+    telling = [each for each in terms if _count(db, each) <= _MOST_COMMON]
+    if not telling:
+        return
+    rows = db.execute(
+        """
+        SELECT id, path, lines.line, told, moment, COUNT(*) AS shared
+        FROM terms JOIN lines ON id = terms.line
+        WHERE term IN (SELECT value FROM json_each(?))
+        GROUP BY id ORDER BY shared DESC, moment DESC LIMIT ?
+        """,
+        (json.dumps(telling), _MAX_CANDIDATES),
+    ).fetchall()
+    for number, other_path, other_line, told, moment, _shared in rows:
+        is_before = _is_before((other_path, other_line, moment), path, line)
+        later, earlier = (line.told, told) if is_before else (told, line.told)
+        if is_newer(later, earlier):
+            yield number, is_before
+
+
+def _is_before(other: tuple[str, int, float], path: str, line: _Line) -> bool:
+    """Return whether another line was said before one: within a file the upper line was."""
+    other_path, other_line, moment = other
+    if other_path == path:
+        return other_line < line.line
+    return moment <= line.said.moment
+
+
+def _count(db: sqlite3.Connection, term: str) -> int:
+    found = db.execute(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM terms WHERE term = ? LIMIT ?)",
+        (term, _MOST_COMMON + 1),
+    ).fetchone()
+    return int(found[0])

@@ -11,6 +11,16 @@ from kbtui.errors import ConflictError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge_base import KnowledgeBase
+from tests.memory.correcting_weeks import (
+    CHANGED,
+    FLAT,
+    HELD,
+    HELD_CHANGED,
+    INDEX,
+    MAINZ,
+    MEMORY,
+    WEEK,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,162 +28,7 @@ if TYPE_CHECKING:
 
     from kbtui.memory.background.service import CorrectionPlan
 
-MEMORY = "memory/MEMORY.md"
 TODAY = date(2026, 11, 28)
-
-# A week of one life: what stood where before eight values changed.
-WEEK = {
-    MEMORY: (
-        "# User Preferences\n\n"
-        "- The rent of the flat in Mainz is 870 euros\n"
-        "- The rent of the flat in Trier is 870 euros\n"
-        "- My dentist is Dr. Vogel\n"
-        "- My sister's dentist is Dr. Vogel\n"
-        "- The book club meets on Tuesday\n"
-        "- The blue team meets on Tuesday\n"
-        "- The web server runs on Debian 11\n"
-        "- Oma wohnt in Kassel\n"
-        "- The wifi password is on the fridge\n"
-        "- I owe Piet 40 euros\n"
-    ),
-    "memory/2026-11-21.md": (
-        "# 2026-11-21\n\n"
-        "- 09:14 The rent of the flat in Mainz is 870 euros\n"
-        "- 09:20 Piet said that the rent of the flat in Mainz is 870 euros\n"
-        "- 10:02 My dentist is Dr. Vogel\n"
-        "- 18:30 Greta leads the design team\n"
-    ),
-    "memory/2026-11-23.md": (
-        "# 2026-11-23\n\n"
-        "- 08:00 The book club meets on Tuesday\n"
-        "- 08:05 We met on Tuesday for coffee\n"
-        "- 21:10 Oma wohnt in Kassel\n"
-    ),
-    "knowledge/topics/mainz-flat.md": (
-        "---\ntype: topic\nsummary: The flat in Mainz, rent 870 euros\n---\n# Mainz flat\n\n"
-        "Rent: 870 euros, due on the 3rd.\n\n"
-        "- [ ] Transfer the rent of 870 euros\n"
-        "- [x] Transferred the rent of 870 euros\n\n"
-        "> The landlord writes that the rent is 870 euros.\n\n"
-        "```\nrent = 870\n```\n\nThe deposit was 870 euros too.\n"
-    ),
-    "knowledge/topics/trier-flat.md": ("---\ntype: topic\n---\n# Trier flat\n\nRent: 870 euros.\n"),
-    "knowledge/people/dr-vogel.md": (
-        "---\ntype: person\n---\n# Dr. Vogel\n\nMy dentist is Dr. Vogel, on Kaiserstrasse.\n\n"
-        "Dr. Vogel plays the cello.\n"
-    ),
-    "knowledge/decisions/2026-10-server.md": (
-        "---\ntype: decision\n---\n# Web server\n\n## Decision\n\n"
-        "The web server runs on Debian 11.\n\n## Alternatives Considered\n\n- Alpine\n"
-    ),
-    "knowledge/topics/backup-server.md": (
-        "---\ntype: topic\n---\n# Backup server\n\nThe backup server runs on Debian 11.\n"
-    ),
-    "knowledge/projects/design.md": (
-        "---\ntype: project\nsummary: Greta leads the design team\n---\n# Design\n\n"
-        "Greta leads the design team, Hamid the research team.\n\n"
-        "## Evolution\n\n- 2026-01-03: Greta leads the design team\n"
-    ),
-    "knowledge/people/oma.md": (
-        "---\ntype: person\n---\n# Oma\n\nOma wohnt in Kassel, im dritten Stock.\n\n"
-        "Ihre Schwester wohnt auch in Kassel.\n"
-    ),
-    "knowledge/topics/wifi.md": (
-        "---\ntype: topic\n---\n# Wifi\n\nThe password is on the fridge.\n\n"
-        "The shopping list is on the fridge.\n"
-    ),
-    "knowledge/people/piet.md": (
-        "---\ntype: person\nprivate: true\n---\n# Piet\n\nI owe Piet 40 euros.\n"
-    ),
-    "knowledge/topics/money.md": (
-        "---\ntype: topic\n---\n# Money\n\n- I owe Piet 40 euros\n- Piet owes Tom 40 euros\n"
-        "- I owe Ada 40 euros\n- The fee was 40 euros\n"
-    ),
-}
-MAINZ = "The rent of the flat in Mainz is 870 euros", "The rent of the flat in Mainz is 910 euros"
-INDEX = "knowledge/INDEX.md"
-FLAT = "knowledge/topics/mainz-flat.md"
-CHANGED = {
-    "rent": (
-        *MAINZ,
-        [
-            (MEMORY, "The rent of the flat in Mainz is 870 euros"),
-            ("memory/2026-11-21.md", "09:14 The rent of the flat in Mainz is 870 euros"),
-            (FLAT, "The flat in Mainz, rent 870 euros"),
-            (FLAT, "Rent: 870 euros, due on the 3rd."),
-            (FLAT, "Transfer the rent of 870 euros"),
-            (INDEX, "mainz-flat: The flat in Mainz, rent 870 euros"),
-        ],
-    ),
-    "dentist": (
-        "My dentist is Dr. Vogel",
-        "My dentist is Dr. Brandt",
-        [
-            (MEMORY, "My dentist is Dr. Vogel"),
-            ("memory/2026-11-21.md", "10:02 My dentist is Dr. Vogel"),
-            ("knowledge/people/dr-vogel.md", "My dentist is Dr. Vogel, on Kaiserstrasse."),
-        ],
-    ),
-    "club": (
-        "The book club meets on Tuesday",
-        "The book club meets on Thursday",
-        [
-            (MEMORY, "The book club meets on Tuesday"),
-            ("memory/2026-11-23.md", "08:00 The book club meets on Tuesday"),
-        ],
-    ),
-    "server": (
-        "The web server runs on Debian 11",
-        "The web server runs on Debian 12",
-        [
-            (MEMORY, "The web server runs on Debian 11"),
-            ("knowledge/decisions/2026-10-server.md", "The web server runs on Debian 11."),
-            (INDEX, "2026-10-server: The web server runs on Debian 11."),
-        ],
-    ),
-    "team": (
-        "Greta leads the design team",
-        "Hamid leads the design team",
-        [
-            ("memory/2026-11-21.md", "18:30 Greta leads the design team"),
-            ("knowledge/projects/design.md", "Greta leads the design team"),
-            (
-                "knowledge/projects/design.md",
-                "Greta leads the design team, Hamid the research team.",
-            ),
-            (INDEX, "design: Greta leads the design team"),
-        ],
-    ),
-    "oma": (
-        "Oma wohnt in Kassel",
-        "Oma wohnt in Fulda",
-        [
-            (MEMORY, "Oma wohnt in Kassel"),
-            ("memory/2026-11-23.md", "21:10 Oma wohnt in Kassel"),
-            ("knowledge/people/oma.md", "Oma wohnt in Kassel, im dritten Stock."),
-            (INDEX, "oma: Oma wohnt in Kassel, im dritten Stock."),
-        ],
-    ),
-    "wifi": (
-        "The wifi password is on the fridge",
-        "The wifi password is in the notebook",
-        [
-            (MEMORY, "The wifi password is on the fridge"),
-            ("knowledge/topics/wifi.md", "The password is on the fridge."),
-            (INDEX, "wifi: The password is on the fridge."),
-        ],
-    ),
-    "debt": (
-        "I owe Piet 40 euros",
-        "I owe Piet 25 euros",
-        [
-            (MEMORY, "I owe Piet 40 euros"),
-            ("knowledge/topics/money.md", "I owe Piet 40 euros"),
-            (INDEX, "money: I owe Piet 40 euros"),
-        ],
-    ),
-}
-"""Counted by hand: the places of each value, each as the line that stands there."""
 
 
 @pytest.fixture
@@ -211,6 +66,16 @@ def test_every_place_of_a_changed_value_in_a_week_is_listed_and_none_wrong(
 ) -> None:
     old, new, places = CHANGED[name]
     assert told(week.memory.correcting.plan(old, new)) == sorted(places)
+
+
+@pytest.mark.parametrize("name", HELD_CHANGED)
+def test_every_place_in_a_week_of_another_life_is_listed_and_none_wrong(
+    kb: KnowledgeBase, name: str
+) -> None:
+    write(kb, HELD)
+    kb.library.flush()
+    old, new, places = HELD_CHANGED[name]
+    assert told(kb.memory.correcting.plan(old, new)) == sorted(places)
 
 
 def test_all_places_become_one_commit_with_pointers_and_evolution(week: KnowledgeBase) -> None:

@@ -32,7 +32,7 @@ from kbtui.memory.records.dates import local, without_dates
 from kbtui.memory.records.journal import day_of, with_pointer
 from kbtui.memory.services import Services
 from kbtui.offline.frames import FICTION, PAST, QUOTED, SAYS, WHOSE, frames_of, relations_of
-from kbtui.offline.language import language_of, significant_terms, tokens
+from kbtui.offline.language import language_of, of_all, significant_terms, tokens
 from kbtui.offline.lines import TIMED_ITEM, lines_of
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -51,6 +51,7 @@ _EDGES = " \t.,;:!?()[]{}*_\"'\u201c\u201d\u201e\u2026"
 _UNIT = re.compile(r" ?([^\W\d_]+|[€$£%])")
 _CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|\s[-\u2013\u2014]\s")
 _TASK = re.compile(r"[ \t]*[-*+][ \t]+\[ \][ \t]")
+_WE = frozenset({"we", "wir", "nous", "on", "nosotros", "noi"})
 _BOX = re.compile(r"^\[[ xX]\][ \t]+")
 _STRUCK = re.compile(r"~~.+?~~")
 _DONE = re.compile(r"[ \t]*[-*+][ \t]+\[[xX]\]")
@@ -288,9 +289,11 @@ def _stating(text: str, thing: _Thing) -> Iterator[tuple[int, str]]:
 
 def _index_places(path: str, text: str, thing: _Thing) -> Iterator[CorrectedPlace]:
     for number, line in enumerate(text.split("\n"), 1):
-        after = thing.corrected(line, (), ())
+        name, _, summary = line.partition(": ")
+        after = thing.corrected(summary, (name.lstrip("- "),), ())
         if after is not None:
-            yield CorrectedPlace(path, number, "index", line, after, Said(path, number))
+            whole = f"{name}: {after}"
+            yield CorrectedPlace(path, number, "index", line, whole, Said(path, number))
 
 
 def _property_places(
@@ -354,14 +357,30 @@ class _Thing:
 
     @cached_property
     def _telling(self) -> frozenset[str]:
-        """The stems without which it is something else: names, and what qualifies another word."""
+        """The stems without which it is something else: names, and what qualifies another word.
+
+        What stands behind the value only tells more of it.
+        """
+        texts = [self._subject, self.about]
         found = set(_terms(" ".join(names_in(self.old, self.new, self.about))))
-        for text in (self.old, self.about):
+        found &= _terms(" ".join(texts))
+        for text in texts:
             for one, other in pairwise(tokens(text)):
                 is_joined = not text[one.end : other.start].strip(" -")
                 if is_joined and _terms(other.word) & self.naming:
                     found |= _terms(one.word)
         return self.naming.intersection(found)
+
+    @cached_property
+    def _subject(self) -> str:
+        """What stands before the value if that names anything, else the whole statement."""
+        before = self.old[: self._value_in(self.old)[0]]
+        return before if _terms(before) & self.naming else self.old
+
+    def _value_in(self, text: str) -> tuple[int, int]:
+        """Return where the first of the old values begins in a text, and where the last ends."""
+        spans = [found.span() for each in self._patterns for found in each.finditer(text)]
+        return min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -415,6 +434,7 @@ class _Thing:
             return False
         # What a line names by itself, it names under any heading.
         is_named = bool(self._telling) and self._telling <= own
+        is_named |= _begins_with_speaker(told) and _begins_with_speaker(self.old)
         above = [] if is_named else [each for each in contexts if not _terms(each) <= _own_words()]
         if any(map(self._is_qualified, above)):
             return False
@@ -431,7 +451,7 @@ class _Thing:
 
     def _names(self, line: str, told: str, context: str) -> bool:
         """Return whether a line names the thing, and nothing else of the kind."""
-        left = self.naming - _terms(context)
+        left = self.naming & _terms(f"{self._subject} {self.about}") - _terms(context)
         shared = left & _terms(told)
         if len(shared) < _MIN_SHARE * len(left):
             return False
@@ -443,8 +463,14 @@ class _Thing:
         return not (others and shared != left) and not self._is_qualified(clause)
 
     def _clause(self, told: str) -> str:
-        """Return a line up to the end of the clause that has the value."""
-        end = max(found.end() for each in self._patterns for found in each.finditer(told))
+        """Return a line up to the end of the clause that has the value.
+
+        If the old statement names nothing behind its value, neither does this.
+        """
+        end = self._value_in(told)[1]
+        behind = self.old[self._value_in(self.old)[1] :]
+        if not _terms(behind) & self.naming:
+            return told[:end]
         stop = _CLAUSE_END.search(told, end)
         return told[: stop.start()] if stop else told
 
@@ -461,6 +487,11 @@ class _Thing:
                 if stems and not stems & known and not before.word.isdigit():
                     return True
         return False
+
+
+def _begins_with_speaker(text: str) -> bool:
+    first = tokens(text)[:1]
+    return bool(first) and first[0].word in of_all("self").words | _WE
 
 
 def _unit_after(text: str, value: re.Pattern[str]) -> str:

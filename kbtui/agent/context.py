@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.conversation_summary import condensed_of, earlier_text
 from kbtui.agent.deduplicate import Known
+from kbtui.agent.newer_lines import with_newer
 from kbtui.agent.notes import NotesFile, cut_note, daily_notes, noted_days, notes_text, written_at
 from kbtui.agent.prompt import AssembledPrompt as AssembledPrompt, Part as Part
 from kbtui.agent.skills import load_skills
@@ -102,7 +103,8 @@ def assemble(
     if before is None:
         before = session.messages if session is not None else ()
     before = reader.view.sessions.shown(before)
-    prefix = _prompt_prefix(services, reader, frame)
+    reader.view.catch_up()
+    prefix = _prompt_prefix(services, reader, frame, text)
     attached = attachments_of(
         text,
         reader.view,
@@ -217,11 +219,15 @@ def _volatile_parts(
 ) -> Iterator[Part]:
     """Yield the parts that change every turn: the ranked index, recalled lines, the time."""
     recall_tokens = prefix.index_tokens // _RECALL_SHARE
-    listed = _index(view, subject, prefix.index_tokens - recall_tokens)
+    listed = _marked(_index(view, subject, prefix.index_tokens - recall_tokens), prefix)
     known = _part("recall", recalled(listed.text, recall_tokens))
-    yield listed if known.text else _index(view, subject, prefix.index_tokens)
+    yield listed if known.text else _marked(_index(view, subject, prefix.index_tokens), prefix)
     yield known
     yield _part("now", _clock(prefix.frame.now))
+
+
+def _marked(part: Part, prefix: _PromptPrefix) -> Part:
+    return _part(part.name, prefix.mark(part.text))
 
 
 def _clock(now: datetime) -> str:
@@ -258,7 +264,8 @@ class _PromptPrefix:
     """The part of prompts before the session: `parts`, and the `notes` of the last days.
 
     `known` has the lines of these and the catalogue. `index_tokens` is the budget of the index,
-    `volatile_tokens` the maximum of index and recalled lines together.
+    `volatile_tokens` the maximum of index and recalled lines together. `mark` puts the newer line
+    behind each older one of a text.
     """
 
     frame: _PromptWindow
@@ -267,6 +274,7 @@ class _PromptPrefix:
     known: Known
     index_tokens: int
     volatile_tokens: int
+    mark: Callable[[str], str]
 
     def session_room(self, limits: ContextSettings, message_tokens: int) -> int:
         """Return the tokens left for the session, given a message of `message_tokens`.
@@ -283,7 +291,7 @@ class _PromptPrefix:
 
     def notes_part(self, heard: Sequence[SessionMessage] = ()) -> Part:
         """Return the notes, without what is in the prompt of the conversation they came from."""
-        return _part("notes", notes_text(self.notes, heard))
+        return _part("notes", self.mark(notes_text(self.notes, heard)))
 
 
 @dataclass(slots=True)
@@ -310,10 +318,16 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*user_messages[-2:], text])
 
 
-def _prompt_prefix(services: Services, reader: _FileReader, frame: _PromptWindow) -> _PromptPrefix:
+def _prompt_prefix(
+    services: Services, reader: _FileReader, frame: _PromptWindow, message: str = ""
+) -> _PromptPrefix:
     """Assemble the prompt before the session; unused budget goes to the next part."""
     limits = services.settings.context
-    parts = tuple(_fixed_parts(services, reader, frame))
+
+    def mark(text: str) -> str:
+        return with_newer(reader.view, text, frame.now.date(), message)
+
+    parts = tuple(_fixed_parts(services, reader, frame, mark))
     room = frame.free(limits) - sum(part.tokens for part in parts)
     days = [frame.now.date() - timedelta(days=age) for age in range(limits.notes_days)]
     noted = noted_days(services.workspace)
@@ -328,7 +342,7 @@ def _prompt_prefix(services: Services, reader: _FileReader, frame: _PromptWindow
     volatile = min(
         index_tokens, index_tokens // _RECALL_SHARE + _index(reader.view, "", index_tokens).tokens
     )
-    return _PromptPrefix(frame, parts, notes, known, index_tokens, volatile)
+    return _PromptPrefix(frame, parts, notes, known, index_tokens, volatile, mark)
 
 
 def _index(view: View, subject: str, budget: int) -> Part:
@@ -342,7 +356,9 @@ def _budget_share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _BUDGET_STEP * _BUDGET_STEP
 
 
-def _fixed_parts(services: Services, reader: _FileReader, frame: _PromptWindow) -> Iterator[Part]:
+def _fixed_parts(
+    services: Services, reader: _FileReader, frame: _PromptWindow, mark: Callable[[str], str]
+) -> Iterator[Part]:
     """Yield identity, bootstrap files, skills, and MEMORY.md."""
     limits = services.settings.context
     place = f"Workspace “{clean_line(services.workspace.root.name)}”, on {_platform()}."
@@ -365,7 +381,7 @@ def _fixed_parts(services: Services, reader: _FileReader, frame: _PromptWindow) 
     memory = memory_for_prompt(
         services.sessions, reader.view, reader.read(_MEMORY), frame.now.date(), budget
     )
-    yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
+    yield _part("MEMORY.md", f"# Memory\n\n{mark(memory)}" if memory else "")
 
 
 def _platform() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from time import monotonic
 
+from kbtui.agent.newer_lines import bracketed
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.sources import heading, quoted
 from kbtui.agent.tools.base import ToolContext
@@ -93,18 +94,22 @@ class Recall:
 
     def _fitting(self, context: ToolContext, shown: str, budget: int) -> Iterator[str]:
         budget -= estimate_tokens(_LEAD + quoted(""))
+        today = context.now().date()
+        newest = context.view.unasked.newer([line.text for line in self._found])
         for line in self._found:
             if fold(line.text) in shown:
                 continue
+            newer = newest.get(line.text)
             places = ((line.number, line.place),) if line.place else ()
             where = (line.path, max(1, line.number), line.text, line.title, places)
-            cost = estimate_tokens(f"[10] {line.path} (lines ) {line.title}: {line.text}") + 4
+            now = f" {bracketed(newer, today)}" if newer is not None else ""
+            cost = estimate_tokens(f"[10] {line.path} (lines ) {line.title}: {line.text}{now}") + 4
             if cost > budget:
                 continue
             budget -= cost
             named = heading(context.sources.add(*where))
-            said = f" · {said_label(line.said, context.now().date())}" if line.said else ""
-            yield f"{named} {clean_line(line.title)}: {clean_line(line.text)}{said}"
+            said = f" · {said_label(line.said, today)}" if line.said else ""
+            yield f"{named} {clean_line(line.title)}: {clean_line(line.text)}{said}{now}"
 
     def end(self) -> None:
         """Wait briefly for the search to end, so that the index may be closed."""

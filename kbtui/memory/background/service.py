@@ -87,7 +87,8 @@ class Memory:
         self.lock = MemoryLock(workspace)
         self.budget = Budget(services.settings.budget.daily_usd)
         self.models = BackgroundModels(services.models, services.settings, self.budget)
-        edited = EditServices(history, library, Subjects(library, services.search), self.tombstones)
+        subjects = Subjects(library, services.search)
+        edited = EditServices(history, library, subjects, self.tombstones, services.sessions)
         self.editor = Editor(workspace, edited, self.inbox)
         self._build_consolidation(clock)
         self.dream = Dream(

@@ -274,7 +274,8 @@ class _Placing:
     def _in_memory(self, line: str, fact: Fact) -> FactOutcome:
         value = changed_value(self.copy.files.text(MEMORY) or "", line)
         if value is not None:
-            done = [self.copy.perform(_ask_unless_value(correct_memory(*value), value[0], *value))]
+            operation = self._ask_unless_said(correct_memory(*value), value[0], *value)
+            done = [self.copy.perform(operation)]
         else:
             done = [self.copy.perform(note(MEMORY, line))]
         return self._outcome(fact, done, MEMORY, corrected=value is not None)
@@ -444,7 +445,13 @@ class _Placing:
             operation = without_line(path, old)
         if fact.asks:
             return replace(operation, ask="it changes a line")
-        return _ask_unless_value(operation, old, part, new)
+        return self._ask_unless_said(operation, old, part, new)
+
+    def _ask_unless_said(self, operation: Operation, line: str, part: str, new: str) -> Operation:
+        """Have a person decide on a correction in a model's words of more than a value."""
+        if with_value(line, part, new) is not None or self.copy.was_said(new):
+            return operation
+        return replace(operation, ask="it changes more than a value")
 
     def _update_title(self, path: str, old: str, fact: Fact) -> None:
         """Update the title if it has the old value."""
@@ -475,12 +482,6 @@ def _without(lines: Sequence[str], is_excluded: Callable[[str], bool], why: str)
     if any(map(str.strip, lines)) and not statements("\n".join(kept)):
         raise UsageError(why)
     return kept
-
-
-def _ask_unless_value(operation: Operation, line: str, part: str, new: str) -> Operation:
-    """Have a person decide on a correction that changes more than a value."""
-    is_value = with_value(line, part, new) is not None
-    return operation if is_value else replace(operation, ask="it changes more than a value")
 
 
 def _likeness(statement: str) -> float:

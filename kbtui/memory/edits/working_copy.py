@@ -18,7 +18,7 @@ from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.history.history import History
+from kbtui.history.history import History, LineOrigin
 from kbtui.knowledge.entries.entry import (
     DATED,
     TYPE_OF_FOLDER,
@@ -35,6 +35,7 @@ from kbtui.memory.edits import guards
 from kbtui.memory.edits.entry_updates import WORDING
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.own_words import OwnWords, sentences_said
 from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.claims import (
@@ -49,6 +50,7 @@ from kbtui.memory.records.dates import with_dates
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.offline.language import significant_terms
 from kbtui.offline.lines import sentence_spans
+from kbtui.sessions.store import SessionStore
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.views.view import View
 from kbtui.workspace import files
@@ -73,6 +75,7 @@ class EditServices:
     library: Library
     subjects: Subjects
     tombstones: Tombstones
+    sessions: SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,7 @@ class WorkingCopy:
         self._edited: set[str] = set()
         self._restated: set[str] = set()
         self._ground = author.ground
+        self._own = OwnWords(services.sessions)
         self._cited: set[str] = set()
 
     # Operations ------------------------------------------------------------------------------
@@ -474,13 +478,26 @@ class WorkingCopy:
 
     def is_human_only(self, path: str) -> bool:
         """Return whether no line of a file is by a machine."""
-        authors = self.authors(path)
-        return bool(authors) and all(author.writes_human_text for author in authors)
+        origins = self._origins(path)
+        return bool(origins) and all(each.actor.writes_human_text for each in origins)
 
     def authors(self, path: str) -> Sequence[Actor]:
-        """Return the author of each line of a file on disk; unrecorded lines are the user's."""
+        """Return the author of each line of a file on disk; unrecorded lines are the user's.
+
+        A sentence of the user's is theirs, whoever committed it.
+        """
+        lines = shown_text(self.files.original(path)).split("\n")
+        origins = self._origins(path)
+        return [self._own.author_of(*each) for each in zip(lines, origins, strict=False)]
+
+    def was_said(self, text: str) -> bool:
+        """Return whether a text is a sentence of the user's in what this run is based on."""
+        wanted = normalise(text)
+        return any(wanted in sentences_said(said) for _, said in self.author.said)
+
+    def _origins(self, path: str) -> Sequence[LineOrigin]:
         text = shown_text(self.files.original(path))
-        return [each.actor for each in self.services.history.blame(path, text=text)] if text else ()
+        return self.services.history.blame(path, text=text) if text else ()
 
     # Names -----------------------------------------------------------------------------------
 

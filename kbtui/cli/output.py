@@ -234,6 +234,13 @@ def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
         shape["session"] = hit.session
         shape["messages"] = list(hit.messages) if hit.messages else None
         shape["speaker"] = hit.speaker or None
+    if hit.newer is not None:
+        shape["newer"] = {
+            "path": layout.file(hit.newer.path),
+            "line": hit.newer.line,
+            "date": hit.newer.day.isoformat(),
+            "text": hit.newer.text,
+        }
     return shape
 
 

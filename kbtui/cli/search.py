@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -95,6 +96,8 @@ def search(  # noqa: PLR0913, PLR0917 — click's options, by name
             words, **options, semantic=semantic is not False, wait=semantic is True
         )
         elsewhere = 0 if at else kb.search.in_conversations(words, scope)
+        if not at:
+            result = _with_newer(kb, result)
     if as_json:
         say_json({**result_shape(result, kb.workspace), "in_conversations": elsewhere})
     else:
@@ -112,11 +115,21 @@ def _answer_many(
         result = kb.search.search(
             text, **options, semantic=semantic is not False, wait=semantic is not False
         )
+        result = _with_newer(kb, result)
         if result.notice and result.notice != last_notice:
             last_notice = result.notice
             note(f"kbtui: {last_notice}")
         say_json_line({"id": name, "hits": [hit_shape(hit, kb.workspace) for hit in result.hits]})
     return 0
+
+
+def _with_newer(kb: KnowledgeBase, result: SearchResult) -> SearchResult:
+    """Return a result with the newer line of each hit that shows an older one."""
+    from kbtui.views.view import Audience
+
+    view = kb.seen_by(Audience.OWN_MODEL)
+    view.catch_up()
+    return replace(result, hits=view.with_newer(result.hits))
 
 
 def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
@@ -144,6 +157,10 @@ def _print(
         where = f"{layout.file(hit.path)}:{hit.messages[0] if hit.messages else hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
+        if hit.newer is not None:
+            place = f"{layout.file(hit.newer.path)}:{hit.newer.line}"
+            newer = f"newer, {hit.newer.day}: {clean(hit.newer.text)} ({clean(place)})"
+            say_line("    ", say_styled(newer, fg="yellow"))
         if explain:
             say_line("    ", say_styled(_explained(hit), dim=True))
         if hit.also:

@@ -36,7 +36,8 @@ def _list(items: Schema) -> Schema:
 _CHANGES = _list(_object("commit! paths:texts! summary!"))
 _ABOUT = "time actor author:maybe model:maybe reason paths:texts undoes:texts yours:flag"
 _HIT = _object(
-    "path! title lines:ints score:real text relevance:real also:texts session messages:ints"
+    "path! title lines:ints score:real text relevance:real also:texts session messages:ints newer",
+    newer=_object("path! line:int! date! text!"),
 )
 
 

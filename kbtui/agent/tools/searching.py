@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kbtui.agent.newer_lines import bracketed
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import (
     SINCE,
@@ -100,7 +101,9 @@ def search_in(
         statements_only=True,
         before=(context.session, context.message),
     )
-    shown = [_formatted(context, hit) for hit in _fitting_hits(context, result.hits)]
+    context.view.catch_up()
+    hits = context.view.unasked.with_newer(tuple(_fitting_hits(context, result.hits)))
+    shown = [_formatted(context, hit) for hit in hits]
     count = counted(len(shown), f"{what} result")
     data = {"hits": [found for found, _ in shown], "notice": result.notice}
     if not result.hits:
@@ -164,7 +167,16 @@ def _formatted(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
     }
     if hit.session is not None and hit.messages is not None:
         data |= {"session": hit.session, "messages": list(hit.messages)}
-    return data, f"{heading(source, place)} {title}\n{quoted(source.text)}"
+    told = quoted(source.text)
+    if hit.newer is not None:
+        data["newer"] = {
+            "path": hit.newer.path,
+            "line": hit.newer.line,
+            "date": hit.newer.day.isoformat(),
+            "text": hit.newer.text,
+        }
+        told += f"\n{bracketed(hit.newer, context.now().date())}"
+    return data, f"{heading(source, place)} {title}\n{told}"
 
 
 def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:

@@ -85,7 +85,10 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         lines = snippet_of(hit, self._names).wrap(max(10, width - 4))
         if len(lines) > 2:
             lines[1] = (lines[1].rstrip() + " …").truncate(max(10, width - 4), ellipsis=True)
-        below = (Content("   ") + line for line in lines[:2])
+        below = [Content("   ") + line for line in lines[:2]]
+        if hit.newer is not None:
+            newer = f"   newer, {hit.newer.day}: {clean_line(hit.newer.text)}"
+            below.append(Content.styled(newer, "$text-warning").truncate(width, ellipsis=True))
         return [justified_row(head, right, width), *below]
 
     def _head(self, hit: Hit, *, same_note: bool) -> Content:

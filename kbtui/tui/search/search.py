@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual import getters, on
@@ -35,6 +36,7 @@ from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.views.view import Audience
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import ENTRIES
 
@@ -240,6 +242,8 @@ class SearchScreen(Finder):
 
     def _query_index(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
         result = self.kb.search.search(query, self.scope, LIMIT, semantic=semantic)
+        view = self.kb.seen_by(Audience.OWN_MODEL)
+        result = replace(result, hits=view.with_newer(result.hits))
         return result, names_of(self.kb.library, paths_in(result.hits), self.kb.sessions)
 
     async def _count_in_conversations(self, result: SearchResult) -> None:

@@ -263,7 +263,8 @@ def _day_label(line: Candidate, today: date) -> str:
     year = f" {day.year}" if day.year != today.year else ""
     names = {0: "today", 1: "yesterday"}
     label = names.get((today - day).days, f"{day.day} {day:%B}{year}")
-    return f"{label} {line.time}".strip()
+    to_come = ", a day to come" if day > today else ""
+    return f"{label} {line.time}".strip() + to_come
 
 
 def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Reading:

@@ -33,7 +33,7 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
     months: dict[str, tuple[list[ImportedMessage], Counter[str]]] = {}
     month = ""
     for line in lines:
-        month = f"{line.time:%Y-%m}" if line.time else month
+        month = f"{line.time.astimezone():%Y-%m}" if line.time else month
         messages, named = months.setdefault(month, ([], Counter()))
         named.update(line.named)
         if line.text or line.attached:

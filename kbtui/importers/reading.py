@@ -369,6 +369,7 @@ def paragraphs(texts: Iterable[str]) -> str:
 def time_of(value: Any) -> datetime | None:
     """Parse ISO 8601, or seconds or milliseconds since 1970, to a time in UTC; None if invalid.
 
+    A time without a zone is one of this machine's zone: whoever exports sees their own clock.
     Either may be wrapped as MongoDB exports it: ``{"$date": {"$numberLong": "1748772000000"}}``.
     """
     try:
@@ -379,7 +380,7 @@ def time_of(value: Any) -> datetime | None:
             if value[4:5] == "-":
                 found = datetime.fromisoformat(value.strip())
                 if found.tzinfo is not UTC:
-                    found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+                    found = found.astimezone(UTC)
                 return _within(found)
             value = float(value)
         if (

@@ -436,8 +436,11 @@ class SessionList:
         self.unreadable: dict[str, str] = {}
         """Logs that can't be read, with the reason; they are left alone."""
 
-    def refresh(self) -> list[SessionInfo]:
-        """Read new and changed logs; return all sessions, the one updated last first."""
+    def refresh(self, now: datetime) -> list[SessionInfo]:
+        """Read new and changed logs; return all sessions, the one updated last first.
+
+        A time after `now` means that the clock was wrong, so that such sessions come last.
+        """
         with self._lock:
             if not self._loaded:
                 self._known = _load(self._workspace)
@@ -449,7 +452,9 @@ class SessionList:
                 self._known = current
                 _store(self._workspace, current)
             infos = [info for _, info in current.values()]
-        return sorted(infos, key=lambda info: (info.updated, info.id), reverse=True)
+        return sorted(
+            infos, key=lambda info: (info.updated <= now, info.updated, info.id), reverse=True
+        )
 
     def _files(self) -> dict[str, Path]:
         folder = self._workspace.sessions

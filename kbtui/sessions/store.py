@@ -261,7 +261,7 @@ class SessionStore:
 
     def list(self) -> list[SessionInfo]:
         """Return all sessions, the one updated last first."""
-        return self._list.refresh()
+        return self._list.refresh(self._clock())
 
     @property
     def is_empty(self) -> bool:

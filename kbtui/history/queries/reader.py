@@ -23,6 +23,7 @@ from kbtui.workspace.layout import short_name
 
 _REVISION = re.compile(r"^(?P<base>.+?)(?P<steps>(?:~\d*|\^)*)$")
 _ID = re.compile(r"^[0-9a-f]{4,40}$")
+_EARLIEST, _LATEST = 1900, 9999  # years; a calendar's ends are in none of some zones
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
 
 
@@ -85,10 +86,18 @@ def _by_date(log: CommitLog, name: str) -> str:
         raise NotFoundError(f"{name} is no date.", "Write it like 2026-11-21.") from error
     if len(name) == len("2026-11-21"):
         moment = datetime.combine(moment.date(), time(23, 59, 59))
-    found = next(log.commits(None, LogFilter(until=moment.astimezone(UTC)), 1), None)
+    found = None
+    if moment.year > _EARLIEST:
+        wanted = LogFilter(until=_latest(moment) if moment.year < _LATEST else None)
+        found = next(log.commits(None, wanted, 1), None)
     if found is None:
         raise NotFoundError(f"There is no commit up to {name}.", "See `kbtui log` for the first.")
     return found.id
+
+
+def _latest(moment: datetime) -> datetime:
+    """Return a time in UTC; of an hour that comes twice, or that doesn't exist, the later one."""
+    return max(moment.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def read_version(repository: Repository, commit: str, path: str) -> bytes:

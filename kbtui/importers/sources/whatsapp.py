@@ -142,7 +142,8 @@ def _time(match: re.Match[str], *, day_first: bool) -> datetime | None:
     if match[7]:
         hour = hour % 12 + (12 if match[7] in "pP" else 0)
     try:
-        # The phone's local time; its zone isn't known.
-        return datetime(year, month, day, hour, int(match[5]), int(match[6] or 0), tzinfo=UTC)
-    except ValueError:
+        # The phone's local time, so this machine's: its zone doesn't stand there.
+        here = datetime(year, month, day, hour, int(match[5]), int(match[6] or 0))  # noqa: DTZ001
+        return here.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
         return None

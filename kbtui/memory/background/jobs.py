@@ -128,7 +128,8 @@ class DreamJob:
             return None
         if self._tried is None:
             last = next(iter(self._history.log(actor=Actor.DREAM, limit=1)), None)
-            return now if last is None else last.time + self._interval
+            # A last run to come means that the clock was wrong.
+            return now if last is None or last.time > now else last.time + self._interval
         return self._tried + self._interval
 
     async def run(self) -> JobReport:

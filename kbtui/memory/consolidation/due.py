@@ -71,11 +71,16 @@ class Due:
         return window.left[-1].id if window.left else 0
 
     def abandoned(self, sessions: SessionStore) -> list[str]:
-        """Return the abandoned single-turn sessions that aren't condensed, oldest first."""
+        """Return the abandoned single-turn sessions that aren't condensed, oldest first.
+
+        One with a time to come is left: the clock was wrong.
+        """
+        now = self.clock()
         found = [
             info.id
             for info in sessions.list()
-            if info.channel == ONE_TURN_CHANNEL and self.clock() - info.updated >= LEFT_AFTER
+            if info.channel == ONE_TURN_CHANNEL
+            and not timedelta() <= now - info.updated < LEFT_AFTER
         ]
         return [each for each in reversed(found) if self.is_pending(each)]
 

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +41,7 @@ TOMBSTONES = "memory/tombstones.jsonl"
 LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"
 _KEY_BYTES = 32
+_ONE_CHANGE = timedelta(minutes=1)  # between a tombstone and its commit
 # Files that hold memory; the archive, the cursors and the tombstones don't count.
 _REMEMBERED = re.compile(
     r"knowledge/.*|memory/(?:MEMORY|\d{4}-\d\d-\d\d[^/]*)\.md|USER\.md|SOUL\.md", re.DOTALL
@@ -90,7 +91,7 @@ class _Tombstone:
 
         A fact buried earlier is buried again: the user may have stated it in between.
         """
-        holds = not self.lifted and self.time >= now and self.undone <= undone
+        holds = not self.lifted and self.time == now and self.undone <= undone
         return holds and set(sources) <= set(self.sources)
 
 
@@ -142,8 +143,30 @@ class Tombstones:
         if not stones:
             return False
         stone = max(stones, key=attrgetter("time"))
-        since = [(when, text) for when, text in said if when > stone.time]
+        since = self._said_since(stone, said)
         return not ((asked and stone.undone and since) or is_stated(fact, since))
+
+    def _said_since(
+        self, stone: _Tombstone, said: Iterable[tuple[datetime, str]]
+    ) -> list[tuple[datetime, str]]:
+        """Return what was said after a fact was buried.
+
+        A tombstone with a time to come was made under a wrong clock: its commit tells after which
+        others it was, and what was said under such a clock is left out.
+        """
+        now = self.clock()
+        if stone.time <= now:
+            return [(when, text) for when, text in said if when > stone.time]
+        moments = self.history.moments()
+        made = next(
+            (
+                moments[commit.id]
+                for commit in self.history.log(TOMBSTONES)
+                if commit.id in moments and abs(commit.time - stone.time) < _ONE_CHANGE
+            ),
+            stone.time.timestamp(),
+        )
+        return [(when, text) for when, text in said if made < when.timestamp() and when <= now]
 
     def forgotten(self, session: str) -> list[Range]:
         """Return the messages of a session whose facts were buried."""

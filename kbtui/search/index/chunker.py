@@ -61,7 +61,7 @@ class SpokenMessage:
 
     @property
     def day(self) -> str:
-        """The day of the message, as ``2026-03-25``; empty if unknown."""
+        """The day of the message in the machine's zone, as ``2026-03-25``; empty if unknown."""
         moment = _parse_time(self.time)
         return moment.strftime("%Y-%m-%d") if moment else ""
 
@@ -209,13 +209,14 @@ def _range(value: Any) -> tuple[int, int] | None:
 
 
 def _parse_time(time: str) -> datetime | None:
+    """Return a stored time in the machine's zone; None if it is none."""
     try:
-        return datetime.fromisoformat(time)
-    except ValueError:
+        return datetime.fromisoformat(time).astimezone()
+    except (ValueError, OverflowError, OSError):
         return None
 
 
-VERSION = "8"
+VERSION = "9"
 # MiniLM reads 256 tokens; leave room for title and heading, and for errors of the estimate.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90

@@ -328,8 +328,9 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     if not all(map(_is_day, re.findall(_DAY, value))):
         return None
     if value in _RECENT:
-        start = (today or local_day()) - timedelta(days=_RECENT[value])
-        return start.isoformat(), (start.isoformat() if value == "yesterday" else _AFTER_ALL)
+        last = today or local_day()  # a day to come is none of these
+        start = last - timedelta(days=_RECENT[value])
+        return start.isoformat(), (start if value == "yesterday" else last).isoformat()
     if match := _RANGE.fullmatch(value):
         until = match["until"]
         return _padded(match["since"] or ""), (_padded(until) + _AFTER_ALL if until else _AFTER_ALL)

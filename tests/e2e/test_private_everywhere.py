@@ -27,8 +27,11 @@ from mcp.shared.exceptions import MCPError
 import kbtui
 from kbtui.agent import recall
 from kbtui.agent.attachments import attachments_of
+from kbtui.agent.context import assemble
+from kbtui.agent.quoting import Quoting
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
+from kbtui.agent.tools.searching import Search
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, own_tools
 from kbtui.cli.export import export
 from kbtui.cli.root import cli, run
@@ -37,6 +40,7 @@ from kbtui.errors import ConfigurationError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
+from kbtui.mcp_server.lookup_tools import MemorySearch
 from kbtui.mcp_server.resources import file_uri
 from kbtui.mcp_server.server import PROMPTS, make_server
 from kbtui.models import litellm_model
@@ -713,3 +717,34 @@ HERE = {
 
 def test_each_command_is_known_to_stay_here_or_has_a_row() -> None:
     assert set(cli.commands) == {*ELSEWHERE} | OWN | HERE
+
+
+def test_no_newer_line_of_a_private_note_is_told(world: World) -> None:
+    """Behind an older line in a prompt, with a hit, and above an older line of an answer."""
+    older, newer = (
+        f"The {PUBLIC} feed is in the cellar",
+        f"The {PUBLIC} feed is in walrus16 hall now",
+    )
+    with world.kb.history.change(Actor.YOU, "Older.") as change:
+        change.write("memory/MEMORY.md", f"# Facts\n\n- {older}\n")
+        change.write("knowledge/topics/feed.md", f"# {older}\n\n{older}\n")
+    head = "---\nprivate: true\n---\n" if world.private else ""
+    with world.kb.history.change(Actor.YOU, "Newer.") as change:
+        change.write(f"{BOX}/hiddenname16.md", f"{head}# Feed of the {PUBLIC}\n\n{newer}\n")
+    world.kb.library.refresh()
+    world.kb.search.sync()
+    world.kb.newer.update()
+    heard, asked = Heard(world), {"query": f"where is the {PUBLIC} feed?"}
+    for audience, tool in (
+        (Audience.MODEL_ELSEWHERE, Search()),
+        (Audience.OTHER_AGENT, MemorySearch()),
+    ):
+        hits = tool.run(world.context(audience), asked).data["hits"]
+        heard.add(f"hits for {audience}", json.dumps([each.get("newer") for each in hits]), {})
+        view = world.kb.seen_by(audience)
+        heard.add(f"view of {audience}", repr(view.newer([older])), {})
+        heard.add(f"answer to {audience}", repr(Quoting(world.context(audience)).about(newer)), {})
+    prompt = assemble(world.kb.services, None, asked["query"])
+    told = "\n".join(each.content for each in prompt.messages)
+    heard.add("brackets in prompts", "\n".join(re.findall(r"\[newer, .*\]", told)), {})
+    heard.check()

@@ -9,7 +9,8 @@ decided by the words in common and by where the others stand, with sets of words
   with ``seasons``; ``added``: words by which a line adds to another; ``exception``: words that
   limit it to a time; ``correcting``: words before a correction;
 - ``moving``, ``joining`` (of ``working``), ``delaying``: verbs after which something is elsewhere,
-  somebody has another job, a time is another one; ``happened``: other verbs of events;
+  somebody has another job, a time is another one; ``happened``: other verbs of events, and
+  ``lasting``: words that look like them;
 - ``places``, ``purposes``: prepositions of a place, and of what qualifies a thing; ``being``: verbs
   between a thing and its value;
 - ``sharing``: verbs whose object may be one of many; ``several``: what one may have several of;
@@ -146,7 +147,10 @@ class _Line:
     def happened(self) -> bool:
         """Whether it tells of an event: its verb is none of a state."""
         being = self.places("being")
+        lasting = self.places("lasting")
         for start, _ in self.places("happened"):
+            if any(first <= start < last for first, last in lasting):
+                continue
             before = (other for other in being if other[1] <= start)
             near = max(before, default=None)
             if near is None or len(tokens(self.plain[near[1] : start])) > 1:

@@ -395,6 +395,10 @@ class BeforeItem(Item):
             Line(below.truncate(width, ellipsis=True)),
         ]
 
+    def gap_after(self, before: Item) -> int:
+        """Return 0 below the message that it is about, where its receipt is all between them."""
+        return 0 if isinstance(before, UserItem) else Item.gap_after(self, before)
+
     @property
     def source(self) -> str:
         return self.earlier.text

@@ -12,7 +12,7 @@ from kbtui.search.index import bm25f
 from kbtui.search.index.whoosh_reader import CorpusReader, FirstTerms
 from kbtui.search.query.parser import days, parse
 from kbtui.search.results import QUERY_LANGUAGE
-from tests.search.helpers import Desk
+from tests.search.helpers import Desk, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -301,3 +301,44 @@ def test_after_and_before_are_days_of_the_last_change() -> None:
     week = local_day() - timedelta(days=7)
     assert str(found.operators).startswith("+updated:[2026-03 TO ~] +updated:[ TO ")
     assert f"{(week - timedelta(days=1)).isoformat()[:9]}" in str(found.operators)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("haeuser", "haus"),
+        ("Häuser", "haus"),
+        ("Haus", "haus"),
+        ("Gaerten", "garten"),
+        ("garten", "garten"),
+        ("книга", "kniga"),
+        ("книгами", "kniga"),
+    ],
+)
+def test_words_of_german_and_russian_notes_find_their_other_forms(
+    desk: Desk, query: str, name: str
+) -> None:
+    desk.write("knowledge/haus.md", "# Bau\n\nDie Häuser und der See.\n")
+    desk.write("knowledge/garten.md", "# Beete\n\nIn den Gärten und vor der Tür.\n")
+    desk.write("knowledge/kniga.md", "# kniga\n\nкниги.\n")  # noqa: RUF001
+    hits = desk.index().search(query).hits
+    assert [hit.path for hit in hits] == [f"knowledge/{name}.md"]
+    assert hits[0].matches
+
+
+@pytest.mark.parametrize(("query", "name"), [("cheval", "fr"), ("árbol", "es"), ("libro", "es2")])
+def test_words_of_french_and_spanish_notes_find_their_other_forms(
+    desk: Desk, query: str, name: str
+) -> None:
+    desk.write("knowledge/fr.md", "# Ferme\n\nLes chevaux mangent une pomme.\n")
+    desk.write("knowledge/fr2.md", "# Ville\n\nLes rues ont une place.\n")
+    desk.write("knowledge/es.md", "# Campo\n\nLos árboles de una finca.\n")
+    desk.write("knowledge/es2.md", "# Sala\n\nLos libros de una amiga.\n")
+    assert paths(desk.index().search(query)) == [f"knowledge/{name}.md"]
+
+
+def test_an_english_workspace_knows_no_other_forms(desk: Desk) -> None:
+    desk.write("knowledge/a.md", "# A\n\nVan der Berg keeps bees.\n")
+    index = desk.index()
+    assert not index.search("Baeren").hits
+    assert index._generations().serving.corpus().languages == ()

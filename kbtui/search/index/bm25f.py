@@ -50,6 +50,9 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
 MAX_EXPANSIONS = 64
+# Words that nearly every text of a language has, and few of another.
+_COMMON = {"de": ("und", "der"), "fr": ("les", "une"), "es": ("los", "una")}
+_LANGUAGE_SHARE, _MIN_IN_LANGUAGE = 0.02, 2
 _MAX_CACHED_EXPANSIONS = 2_000
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
@@ -255,6 +258,16 @@ class Corpus:
             if prefix and len(self._expansions) < _MAX_CACHED_EXPANSIONS:
                 self._expansions[key] = cached
         return list(cached)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages besides English that a part of the documents is in, by their codes."""
+        least = max(_MIN_IN_LANGUAGE, _LANGUAGE_SHARE * self.count)
+        return tuple(
+            language
+            for language, words in _COMMON.items()
+            if all(len(self.postings("body", word)[0]) >= least for word in words)
+        )
 
     @cached_property
     def _file_count(self) -> int:

@@ -112,22 +112,22 @@ class Hit:
         """Whether the hit probably answers the query."""
         return self.relevance >= RELEVANT
 
-
-_WEAK = 0.7
-"""Fraction of the best hit's relevance below which a hit without matching words is weak."""
-_MIN_WEAK = 3
+    @property
+    def is_by_meaning_alone(self) -> bool:
+        """Whether the hit has no word of the query, not in its title either."""
+        return self.explain.lexical_rank is None and self.explain.semantic_rank is not None
 
 
 def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
-    """Separate hits from weak ones: without matching words and far less relevant than the best.
+    """Separate hits with a word of the query from those found by meaning alone.
 
-    One or two weak hits stay in place: a line announcing them would take as much room.
+    If none has a word, and the best is an answer, all stay.
     """
-    best = max((hit.relevance for hit in hits), default=0.0)
-    weak = {id(hit) for hit in hits if not hit.matches and hit.relevance < _WEAK * best}
-    if len(weak) < _MIN_WEAK:
-        return [*hits], []
-    return [h for h in hits if id(h) not in weak], [h for h in hits if id(h) in weak]
+    strong = [hit for hit in hits if not hit.is_by_meaning_alone]
+    weak = [hit for hit in hits if hit.is_by_meaning_alone]
+    if not strong and any(hit.is_relevant for hit in weak):
+        return weak, []
+    return strong, weak
 
 
 def counted_in_conversations(count: int) -> str:

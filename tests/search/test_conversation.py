@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kbtui.search.index.chunk_rows import lexical_document, row_of
 from kbtui.search.index.chunker import ChunkLimits, IndexedDocument, read_document
+
+if TYPE_CHECKING:
+    from tests.search.helpers import Desk
 
 LIMITS = ChunkLimits()
 PATH = "sessions/tui_20261121-ab12.jsonl"
@@ -107,3 +111,28 @@ def test_the_archive_does_not_repeat_a_conversation_that_was_kept_whole() -> Non
     data = "".join(json.dumps(each) + "\n" for each in lines).encode()
     found = read_document("memory/history.jsonl", data, ChunkLimits())
     assert [chunk.lines[0] for chunk in found.chunks] == [1, 3], "the last one has no conversation"
+
+
+def test_a_record_of_the_archive_answers_for_its_own_conversation_only(desk: Desk) -> None:
+    told = [("a", "Bought a kayak."), ("b", "The roof leaks."), ("a", "Sold the tent.")]
+    records = [
+        {"cursor": n, "content": text, "session": session, "messages": [1, 2]}
+        for n, (session, text) in enumerate(told, 1)
+    ]
+    desk.write("memory/history.jsonl", "".join(json.dumps(each) + "\n" for each in records))
+    found = desk.index().search("kayak").hits
+    assert [hit.lines for hit in found] == [(1, 1)]
+
+
+def test_an_archive_shares_no_score_between_conversations() -> None:
+    told = [{"cursor": n, "content": f"Said {n}.", "session": f"s{n // 2}"} for n in range(4)]
+    data = "".join(json.dumps(each) + "\n" for each in told).encode()
+    document = read_document("memory/history.jsonl", data, LIMITS)
+    files = [lexical_document(row_of(document, c, 1, 1)).file for c in document.chunks]
+    assert files[0] == files[1] != files[2] == files[3]
+    assert [chunk.context.strip() for chunk in document.chunks] == [
+        "Said 1.",
+        "Said 0.",
+        "Said 3.",
+        "Said 2.",
+    ]

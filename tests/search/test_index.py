@@ -387,3 +387,9 @@ def test_a_long_note_is_no_label_of_its_many_passages(desk: Desk) -> None:
         desk.write(f"docs/t/{number}.md", f"# Note {number}\n\nabout the {number}th tree\n")
     desk.write("docs/t/60.md", "# Orchard\n\nThe harvest is of apples, and the harvest is good.\n")
     assert desk.index().search("harvest", limit=5).hits[0].path == "docs/t/60.md"
+
+
+def test_the_exact_title_comes_before_an_alias(desk: Desk) -> None:
+    desk.write("knowledge/a.md", entry("Garden house", "garden " * 9, aliases=["Shed"]))
+    desk.write("knowledge/b.md", entry("Shed", "Tools hang on the wall, and more stands outside."))
+    assert paths(desk.index().search("shed")) == ["knowledge/b.md", "knowledge/a.md"]

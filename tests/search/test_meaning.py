@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
 from kbtui.search.query.privacy_filter import PrivacyFilter
+from kbtui.search.results import without_weak
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment
@@ -320,3 +321,12 @@ def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
     # Each text about once, and not all thousand versions; some were being embedded as they changed.
     assert len(embedder.seen) < 20 * 16 + 200
     assert index.search("n02 turn 19").semantic
+
+
+def test_what_has_no_word_of_the_query_stands_below_what_has_one(desk: Desk) -> None:
+    desk.write("knowledge/car.md", "# Car\n\nIt needs oil.\n")
+    desk.write("knowledge/vehicle.md", "# Garage\n\nAn automobile needs oil.\n")
+    result = desk.index(model=ReadyModel(WordEmbedder())).search("car", wait=True, by_chance=True)
+    strong, weak = without_weak(result.hits)
+    assert [hit.path for hit in strong] == ["knowledge/car.md"]
+    assert [hit.path for hit in weak] == ["knowledge/vehicle.md"]

@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kbtui.search.index import analyser
-from kbtui.search.query.parser import WIDTH, Query, make_snippet, patterns
+from kbtui.search.query import parser
+from kbtui.search.query.parser import WIDTH, Query, Snippet, patterns
+
+
+def make_snippet(
+    text: str, terms: set[str], phrases: tuple[str, ...] = (), fallback: int = 0
+) -> Snippet:
+    words = [*analyser.matches(text, terms)]
+    return parser.make_snippet(text, words, patterns(Query(phrases=phrases)), fallback)
 
 
 def marked(text: str, words: str, phrases: tuple[str, ...] = ()) -> list[str]:
-    snippet = make_snippet(text, set(analyser.terms(words)), patterns(Query(phrases=phrases)))
+    snippet = make_snippet(text, set(analyser.terms(words)), phrases)
     return [snippet.text[start:end] for start, end in snippet.matches]
 
 

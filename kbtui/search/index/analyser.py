@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -158,20 +158,36 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
                 yield start + i, start + i + len(pair), (fold(pair),)
 
 
-def matches(text: str, wanted: Container[str]) -> Iterator[tuple[int, int, str]]:
+def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield ``(start, end, term)`` for each word of a text with a `wanted` term."""
     if not text.isascii() and _IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
             if hit := _first_wanted(of_word, wanted):
                 yield start, end, hit
         return
-    # Analyse each distinct word once.
-    words = set(_WORD.findall(text))
+    # Analyse each distinct word once, and none that begins otherwise.
+    firsts = first_letters(wanted)
+    words = {word for word in set(_WORD.findall(text)) if _may_be(word, firsts)}
     terms = {word: _term_cache.get(word) or terms_of(word) for word in words}
     hits = {word: hit for word in words if (hit := _first_wanted(terms[word], wanted))}
     for match in _WORD.finditer(text) if hits else ():
         if (hit := hits.get(match[0])) is not None:
             yield match.start(), match.end(), hit
+
+
+def first_letters(terms: Iterable[str]) -> frozenset[str]:
+    """Return the letters that words with some terms may begin with, for `content_terms`."""
+    return frozenset(term[0] for term in terms)
+
+
+def _may_be(word: str, firsts: Container[str]) -> bool:
+    """Return whether a word may have a term with one of these first letters.
+
+    Stems begin as plain words do; only compound words have other terms.
+    """
+    return word[0].lower() in firsts or not (
+        word.isascii() and word.isalpha() and word[1:].islower()
+    )
 
 
 def _first_wanted(terms: Iterable[str], wanted: Container[str]) -> str | None:
@@ -199,14 +215,22 @@ def is_stop_word(word: str) -> bool:
     return head in (_WITH_IS if tail == "s" else STOP_WORDS)
 
 
-def content_terms(text: str) -> list[str]:
-    """Return the first term of each word but stop words, in order; in unspaced scripts, all."""
+def content_terms(text: str, firsts: Container[str] | None = None) -> list[str]:
+    """Return the first term of each word but stop words, in order; in unspaced scripts, all.
+
+    A word that has no term with one of the letters `firsts` at its beginning is ``""``.
+    """
     found: list[str] = []
     extend = found.extend
     cached = _content_cache
     for word in _WORD.findall(text):
         content = cached.get(word)
-        extend(_content_terms_of(word) if content is None else content)
+        if content is not None:
+            extend(content)
+        elif firsts is None or _may_be(word, firsts):
+            extend(_content_terms_of(word))
+        elif word.lower() not in STOP_WORDS:
+            found.append("")
     return found
 
 

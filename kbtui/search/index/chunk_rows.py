@@ -11,6 +11,7 @@ import threading
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -117,25 +118,25 @@ def signature(document: LexicalDocument, keys: bytes) -> bytes:
     ).digest()
 
 
-def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
-    """Decode a row with columns in the order of `READ_COLUMNS`.
+def chunk_row(stored: tuple[Any, ...], *, passages: bool) -> ChunkRow:
+    """Decode a row with columns in the order of `READ_COLUMNS`, and its `passages` if needed.
 
     Raises:
         DamagedStoreError: it doesn't match its checksum or can't be decoded.
     """
     number, path, title, kind, tags, aliases, created, updated, *rest = stored
-    private, extra, order, text, first, last, headings, passages, *rest = rest
+    private, extra, order, text, first, last, headings, listed, *rest = rest
     session, since, until, changed, context, role, keys, expected = rest
     try:
-        if _check_sum(text, headings, passages, keys) != expected:
+        if _check_sum(text, headings, listed, keys) != expected:
             raise DamagedStoreError(f"chunk {number} of {path} has changed")
-        tags, aliases = tuple(json.loads(tags)), tuple(json.loads(aliases))
+        tags, aliases = _names(tags), _names(aliases)
         file = Properties(title, kind, tags, aliases, created, updated, bool(private), extra)
         chunk = Chunk(
             text,
             (first, last),
             tuple((line, heading) for line, heading in json.loads(headings)),
-            tuple(Passage(*passage) for passage in json.loads(passages)),
+            tuple(Passage(*each) for each in json.loads(listed)) if passages else (),
             session,
             None if since is None else (since, until),
             changed,
@@ -154,6 +155,11 @@ def said(title: str, tags: str, aliases: str, headings: str, text: str) -> str:
         names = [*json.loads(tags), *json.loads(aliases)]
         listed = "\n".join([*names, *(heading for _, heading in json.loads(headings))])
     return _BETWEEN.join((title, *listed.replace('", "', "\n").split("\n"), text))
+
+
+@lru_cache(maxsize=4096)
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(json.loads(listed))
 
 
 def storable(text: str) -> str:
@@ -190,7 +196,15 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "updated": _non_empty([row.updated]),
             "said": _non_empty([_speaker(chunk), asked]),
         },
+        _part(row),
     )
+
+
+def _part(row: ChunkRow) -> str:
+    """Return the conversation of a record of the archive, or its line if that isn't known."""
+    if not row.path.endswith(".jsonl") or row.path.startswith("sessions/"):
+        return ""
+    return row.chunk.session or str(row.chunk.lines[0])
 
 
 def _speaker(chunk: Chunk) -> str:

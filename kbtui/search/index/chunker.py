@@ -519,8 +519,7 @@ def _conversation(
     )
     chunks: list[Chunk] = []
     for i, message in enumerate(messages):
-        before = messages[i - 1].text if i else ""
-        after = messages[i + 1].text if i + 1 < len(messages) else ""
+        before, after = _neighbours(messages, i)
         context = f"{_tail(before, limits.overlap)}\n{message.label}: "
         plain = Properties(title=message.label)
         for chunk in _chunks(message.text, plain, limits, markdown=True):
@@ -538,6 +537,17 @@ def _conversation(
             )
             chunks.append(located)
     return IndexedDocument(path, properties, tuple(chunks))
+
+
+def _neighbours(messages: list[SpokenMessage], place: int) -> tuple[str, str]:
+    """Return the texts before and after a message in its conversation: an archive has many."""
+    session = messages[place].session
+    around = (messages[place - 1 : place] if place else [], messages[place + 1 : place + 2])
+    before, after = (
+        "".join(each.text for each in found if session is not None and each.session == session)
+        for found in around
+    )
+    return before, after
 
 
 def _tail(text: str, tokens: int) -> str:

@@ -53,16 +53,21 @@ _LENGTHS = np.array([byte_to_length(byte) for byte in range(256)], dtype=np.floa
 
 @dataclass(frozen=True, slots=True)
 class LexicalDocument:
-    """One chunk for the lexical index: texts are analysed, filter terms are used as they are."""
+    """One chunk for the lexical index: texts are analysed, filter terms are used as they are.
+
+    `part` tells parts of a file that answer each for itself, such as conversations of the archive.
+    """
 
     chunk: int
     texts: Mapping[str, str]
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    part: str = ""
 
     @property
     def file(self) -> int:
         """A 31-bit hash of the file's path; collisions are rare and nearly harmless."""
-        return zlib.crc32("\0".join(self.filters.get("path", ())).encode()) >> 1
+        whole = "\0".join((*self.filters.get("path", ()), self.part))
+        return zlib.crc32(whole.encode("utf-8", "surrogatepass")) >> 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,13 +289,16 @@ class StateStore:
         with self._lock:
             return [word for (word,) in self._connection.execute("SELECT word FROM words")]
 
-    def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        """Return the chunks with these ids; unknown ids are left out.
+    def rows(self, numbers: Sequence[int], *, passages: bool = False) -> dict[int, ChunkRow]:
+        """Return the chunks with these ids, with their `passages` if needed.
+
+        Unknown ids are left out.
 
         Raises:
             DamagedStoreError: a chunk doesn't match its checksum.
         """
-        return {row[0]: chunk_row(row) for row in self._selected(READ_COLUMNS, numbers)}
+        selected = self._selected(READ_COLUMNS, numbers)
+        return {row[0]: chunk_row(row, passages=passages) for row in selected}
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return what the chunks with these ids say (`chunk_rows.said`); others are left out."""

@@ -22,7 +22,7 @@ from kbtui.search.results import Explain, Hit, OtherPlace
 from kbtui.text import clean_line, natural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunk_rows import ChunkRow
@@ -46,6 +46,8 @@ _STATEMENT_BREAK = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 _EXAMINED = 300
 _EXTRA = 4  # fetched beyond the limit, as some are filtered out
 _EXAMINED_FOR_PAIRS = 20
+_MAX_TITLE = 12  # words
+_BELOW = 1e-6
 # An entry is shown once; a long document or log may have several hits.
 _PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
 
@@ -77,7 +79,7 @@ def best_hits(
     unless `by_chance` is set.
     """
     rows = _CachedRows(rows)
-    ranking = _boost_pairs(corpus, rows, query, ranking)
+    ranking = _put_title_first(corpus, rows, query, _boost_pairs(corpus, rows, query, ranking))
     groups: list[list[_Match]] = []
     ordered = _ordered(corpus, rows, query, ranking, max(limit, _DEDUPLICATED))
     shown = _filtered(ordered, query, ranking, by_chance=by_chance)
@@ -116,7 +118,17 @@ class _Match:
 
     number: int
     row: ChunkRow
-    terms: Container[str]
+    terms: Collection[str]
+
+    @cached_property
+    def rank(self) -> int:
+        """The rank of the source: entries and documents first (`_source_rank`)."""
+        return _source_rank(self.row)
+
+    @cached_property
+    def matches(self) -> list[tuple[int, int, str]]:
+        """The words of the text that match."""
+        return list(analyser.matches(self.row.chunk.text, self.terms))
 
     @cached_property
     def statement(self) -> tuple[tuple[str, ...], int]:
@@ -128,7 +140,7 @@ class _Match:
         ends = [match.end() for match in _STATEMENT_BREAK.finditer(whole)]
         starts = [0, *ends, len(whole)]
         held: dict[int, set[str]] = {}
-        for start, _, term in analyser.matches(whole, self.terms):
+        for start, _, term in self.matches:
             held.setdefault(bisect_right(starts, start) - 1, set()).add(term)
         if not held:
             return (), lines[0]
@@ -140,8 +152,8 @@ class _Match:
 
 def _merged(group: Sequence[_Match], query: Query, ranking: Ranking) -> Hit:
     """Merge matches with the same text into one hit, preferably an entry, with the other places."""
-    first = min(group, key=lambda match: _source_rank(match.row))
-    hit = _hit(first.row, first.number, query, ranking)
+    first = min(group, key=lambda match: match.rank)
+    hit = _hit(first, query, ranking)
     if len(group) == 1:
         return hit
     also = [
@@ -160,15 +172,17 @@ def _merged(group: Sequence[_Match], query: Query, ranking: Ranking) -> Hit:
 
 
 def _is_duplicate(match: _Match, group: Sequence[_Match], privacy: PrivacyFilter) -> bool:
-    may_merge = all(_may_merge(match.row, other.row, privacy) for other in group)
+    if not match.rank and not group[0].rank:
+        return False
+    may_merge = all(_may_merge(match, other, privacy) for other in group)
     return may_merge and _same_statement(group[0].statement[0], match.statement[0])
 
 
-def _may_merge(one: ChunkRow, other: ChunkRow, privacy: PrivacyFilter) -> bool:
+def _may_merge(one: _Match, other: _Match, privacy: PrivacyFilter) -> bool:
     """Return False if both are entries or documents, or only one is private."""
-    if not _source_rank(one) and not _source_rank(other):
+    if not one.rank and not other.rank:
         return False
-    return privacy.hides_file(one) == privacy.hides_file(other)
+    return privacy.hides_file(one.row) == privacy.hides_file(other.row)
 
 
 def _source_rank(row: ChunkRow) -> int:
@@ -221,14 +235,43 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     }
     worth_reading = best[np.logical_or.reduce(list(held.values()))].tolist()
     stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
+    firsts = analyser.first_letters(term for pair in wanted for term in pair)
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            terms = analyser.content_terms(row.chunk.text)
+            terms = analyser.content_terms(row.chunk.text, firsts)
             together = wanted.keys() & set(pairwise(terms))
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)
+    return replace(ranking, fused=replace(ranking.fused, scores=scores))
+
+
+def _put_title_first(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> Ranking:
+    """Let what is titled as the query come before what has it as an alias."""
+    wanted = analyser.words(query.text)
+    if query.operators is not None or not 0 < len(wanted) <= _MAX_TITLE:
+        return ranking
+    scores = ranking.fused.scores
+    best = best_first(scores, ranking.fused.candidates, _EXAMINED_FOR_PAIRS)
+    for term in query.terms():
+        best = best[np.isin(best, corpus.postings("title", term)[0])]
+    stored = rows.rows([int(corpus.chunks[number]) for number in best.tolist()])
+    titled: list[int] = []
+    aliased: list[int] = []
+    for number in best.tolist():
+        row = stored.get(int(corpus.chunks[number]))
+        if row is None or row.chunk.session:
+            continue
+        if analyser.words(row.file.title) == wanted:
+            titled.append(number)
+        elif any(analyser.words(alias) == wanted for alias in row.file.aliases):
+            aliased.append(number)
+    if not titled or not aliased:
+        return ranking
+    scores = scores.copy()
+    highest = float(scores[titled].max())
+    scores[aliased] = np.minimum(scores[aliased], highest - _BELOW)
     return replace(ranking, fused=replace(ranking.fused, scores=scores))
 
 
@@ -270,13 +313,16 @@ def _ordered(
         start = end
 
 
-def _hit(row: ChunkRow, number: int, query: Query, ranking: Ranking) -> Hit:
-    chunk, semantic = row.chunk, ranking.semantic
+def _hit(match: _Match, query: Query, ranking: Ranking) -> Hit:
+    row, number, semantic = match.row, match.number, ranking.semantic
+    chunk = row.chunk
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
-    shown = blank_definitions(chunk.text)
-    start = _prose_start(chunk.text)
-    snippet = parser.make_snippet(shown, ranking.terms, parser.patterns(query), start)
+    text, shown = chunk.text, blank_definitions(chunk.text)
+    words = match.matches if shown == text else [*analyser.matches(shown, ranking.terms)]
+    if match.matches and not words:
+        shown, words = text, match.matches
+    snippet = parser.make_snippet(shown, words, parser.patterns(query), _prose_start(text))
     line = min(chunk.lines[0] + snippet.line, chunk.lines[1])
     return Hit(
         path=row.path,

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.clock import local_day
@@ -382,22 +381,19 @@ class Snippet:
 
 
 def make_snippet(
-    text: str, terms: Container[str], wanted: Sequence[re.Pattern[str]] = (), fallback: int = 0
+    text: str,
+    words: Sequence[tuple[int, int, str]],
+    wanted: Sequence[re.Pattern[str]] = (),
+    fallback: int = 0,
 ) -> Snippet:
-    """Make a snippet of the densest matches in `text`, or of the text at offset `fallback`."""
-    matches = _matches(text, terms, wanted)
+    """Make a snippet of the densest matches in `text`, or of the text at offset `fallback`.
+
+    Matches are `words`, as by `analyser.matches`, and those of the `wanted` patterns.
+    """
+    found = [(m.start(), m.end(), "") for pattern in wanted for m in pattern.finditer(text)]
+    matches = sorted([*found, *words[: max(0, _MAX_MATCHES - len(found))]])
     start, end = _window(text, matches, fallback)
     return _on_one_line(text, start, end, [m for m in matches if start <= m[0] and m[1] <= end])
-
-
-def _matches(
-    text: str, terms: Container[str], wanted: Sequence[re.Pattern[str]]
-) -> list[tuple[int, int, str]]:
-    found: list[tuple[int, int, str]] = []
-    for pattern in wanted:
-        found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
-    found += islice(analyser.matches(text, terms), max(0, _MAX_MATCHES - len(found)))
-    return sorted(found)
 
 
 def patterns(query: Query) -> list[re.Pattern[str]]:

@@ -430,7 +430,7 @@ class Semantic:
     def _embed_batch(
         self, batch: list[Passage], store: StateStore, model: _ModelVectors
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
-        rows = store.rows([chunk for _, chunk, _ in batch])
+        rows = store.rows([chunk for _, chunk, _ in batch], passages=True)
         batch = self._sendable(batch, rows, model)
         found = [
             (key, rows[chunk].chunk.passage_texts()[n]) for key, chunk, n in batch if chunk in rows

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kbtui.presentation.notes import Names
+from kbtui.search.results import Explain
 from kbtui.tui.search.hits import HitList, by_note, snippet_of
 from tests.tui.notes_support import hit
 
@@ -50,7 +51,8 @@ def test_hits_of_one_note_stand_together_under_its_name() -> None:
 async def test_weak_hits_by_meaning_alone_are_folded_until_they_are_asked_for() -> None:
     rows = HitList()
     strong = replace(hit(A, 1, "radio", (0, 5)), relevance=0.9)
-    weak = [replace(hit(B, line, "other"), relevance=0.4) for line in range(3)]
+    by_meaning = Explain(None, 1, 0.0, 0.3)
+    weak = [replace(hit(B, line, "other"), relevance=0.4, explain=by_meaning) for line in range(3)]
     rows.show_hits([strong, *weak], Names())
     assert rows.row_count == 2
     assert "3 weaker hits" in shown(rows)[1]

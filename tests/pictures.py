@@ -39,6 +39,8 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "edit": ("f3", "down", "enter", "e"),
     "map": ("f5", *"kestrel", "enter", "f3", "g"),
     "tags": ("f3", "t"),
+    "today": (*"/today", "enter"),
+    "tasks": (*"/tasks", "enter"),
     "keys": ("f3", "question_mark"),
     "delete": ("f3", "down", "d"),
     "history": ("f4",),

@@ -16,9 +16,11 @@ import tempfile
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbtui.clock import local_day
 from tests.benchmarks.material import make_vault
 from tests.benchmarks.report import Table, versions
 from tests.pictures import SCREENS
@@ -169,12 +171,27 @@ def _write_hub(folder: Path, links: int) -> None:
         (topics / f"note-{number}.md").write_text(text)
 
 
+def _write_tasks(folder: Path, tasks: int) -> None:
+    """Notes with ten tasks each, every other one with a day around now."""
+    (folder / "lists").mkdir(parents=True, exist_ok=True)
+    for number in range(tasks // 10):
+        lines = [f"- [ ] Task {number}.{n} of the list" for n in range(10)]
+        days = (local_day() + timedelta(days=(number * 7 + n) % 90 - 30) for n in range(10))
+        dated = [
+            f"{line} 📅 {day}" if n % 2 else line
+            for n, (line, day) in enumerate(zip(lines, days, strict=True))
+        ]
+        text = "\n".join(["# List", "", *dated, ""])
+        (folder / "lists" / f"list-{number}.md").write_text(text)
+
+
 def run(argv: list[str]) -> dict[str, Any]:
     """Measure; the caller prints the tables and the JSON."""
     from kbtui.cli.root import run as kbtui
 
     options = argparse.ArgumentParser(prog="screens")
     options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--tasks", type=int, default=5_000)
     options.add_argument("--links", type=int, default=2_207)
     options.add_argument("--screen", action="append", choices=sorted(SCREENS.keys() - _LEFT_OUT))
     chosen = options.parse_args(argv)
@@ -186,6 +203,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         if chosen.entries:
             kbtui(["init", str(home / "notes")])
             make_vault(home / "notes" / "knowledge", chosen.entries)
+            _write_tasks(home / "notes" / "knowledge", chosen.tasks)
             kbtui(["-w", str(home / "notes"), "reindex"])
             names = chosen.screen or sorted(SCREENS.keys() - _LEFT_OUT)
             found = asyncio.run(_screens(home / "notes", names))

@@ -60,7 +60,7 @@ def _section(title: str, items: Sequence[AgendaItem], today: date, limit: int) -
     shown = items[:limit] if len(items) > limit + 1 else items
     rows = [_row(item, today) for item in shown]
     if len(items) > len(shown):
-        rows.append((Cell(f"… {len(items) - len(shown):,} more: T lists the tasks"),))
+        rows.append((Cell(f"… {len(items) - len(shown):,} more · T lists all tasks"),))
     return Section(f"{title} {len(items):,}", cells=tuple(rows))
 
 

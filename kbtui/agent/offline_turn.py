@@ -82,7 +82,7 @@ class OfflineTurn(Turn):
         """Handle the message, emit the answer and store it."""
         asked = await in_thread(partial(list_question, self.text, self.context.now().date()))
         if asked is not None:
-            parts = await self._step("list_tasks", {}, partial(self._list, asked))
+            parts = await self._step(SEARCH, {"query": self.text}, partial(self._list, asked))
         else:
             reading = await in_thread(partial(read_message, self.text))
             before = [each for each in self.session.messages if each.id < self.said.id]
@@ -204,11 +204,13 @@ class OfflineTurn(Turn):
         taint = self.context.view.taint_of([line.path for line in listed.lines])
         output = "\n".join([listed.head, *(line.text for line in listed.lines)])
         self._keep_step(call, ToolOutcome(True, output, listed.summary, taint=taint))
-        lines = "\n".join(map(self._listed, listed.lines))
+        # One source a note, at the first of its lines: a list would else end in as many sources.
+        first = {line.path: line for line in reversed(listed.lines)}
+        lines = "\n".join(self._listed(line, first[line.path]) for line in listed.lines)
         return [part for part in (listed.head, lines, *listed.more) if part]
 
-    def _listed(self, line: ListedLine) -> str:
-        source = self.context.sources.add(line.path, line.line, line.text, line.title)
+    def _listed(self, line: ListedLine, first: ListedLine) -> str:
+        source = self.context.sources.add(first.path, first.line, first.text, first.title)
         return f"- {line.shown} [{source.n}]" + (f" · *{line.when}*" if line.when else "")
 
     def _search(self, question: str, call: ToolCall) -> QuotedAnswer:

@@ -145,6 +145,10 @@ async def test_the_chat_answers_from_the_list_what_was_noted_as_a_task(kb: Knowl
         assert "invoice to ACME" in answer
         assert "by tomorrow" in answer
     assert "invoice to ACME" in await _answer(kb, "What's coming?")
+    await _answer(kb, "todo: call the keeper")
+    two = await _answer(kb, "what are my open tasks?")
+    assert two.count("[1]") == 2, "both stand in the same note, which is named once"
+    assert "[2]" not in two
     today = await _answer(kb, "What happened today")
     assert "The kettle is new." in today
     assert "invoice to ACME" in today

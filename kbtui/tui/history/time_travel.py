@@ -87,6 +87,9 @@ def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
         ),
         journal=SimpleNamespace(days=days),
         names=SimpleNamespace(pages=dict, lines=lambda _: []),
+        # What is newer than a line then needn't be so now.
+        newer=SimpleNamespace(lines_in=lambda *_: {}),
+        seen_by=lambda _: SimpleNamespace(with_newer=lambda hits: hits),
     )
     return cast("KnowledgeBase", past)
 

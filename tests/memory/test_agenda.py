@@ -22,6 +22,11 @@ FRIDAY = datetime(2026, 11, 27, 20, 33).astimezone()
 TODAY = FRIDAY.date()
 
 
+@pytest.fixture(autouse=True)
+def _friday(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtui.memory.recall.agenda.local_day", lambda: TODAY)
+
+
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.open(tmp_path / "kb", create=True) as opened:

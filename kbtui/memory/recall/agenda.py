@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kbtui.clock import local_day
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_in
 from kbtui.memory.records.dates import without_dates
@@ -43,6 +44,10 @@ _MAY_HAVE = re.compile(
     rb"\[[ /]\]|\d{4}-\d\d-\d\d|\d[ \t.]|(?i:jan|feb|m.{0,2}r|apr|ma[iy]|mag|jui?n|jul|lug|giu|aug"
     rb"|ago|ao.{0,2}t|sep|set|oct|okt|ott|nov|dec|dez|dic|d\xc3\xa9c)"
 )
+
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_RECENT = timedelta(days=400)
+"""How long ago a note was changed whose dates without a year may still be ahead."""
 
 When = Literal["late", "week", "later", "undated"]
 GROUPS: tuple[When, ...] = ("late", "week", "later", "undated")
@@ -216,9 +221,18 @@ def _read(data: bytes, path: str, title: str, day: date | None) -> _Found:
     tasks = [*tasks_in(text)]
     items = (_task(each, path, title, day, is_day=is_day) for each in tasks if each.is_open)
     boxes = {each.line for each in tasks}
-    lines = (each for each in lines_of(text) if each.first not in boxes)
+    may_come = _may_come(text, day, local_day())
+    lines = (each for each in (lines_of(text) if may_come else ()) if each.first not in boxes)
     dated = (_dated(each, path, title, day, is_day=is_day) for each in lines)
     return _Found(tuple(filter(None, items)), tuple(filter(None, dated)))
+
+
+def _may_come(text: str, day: date | None, today: date) -> bool:
+    """Return whether a line of a file may name a day that isn't over; what is over stays so."""
+    first = today.isoformat()
+    if any(match[0] >= first for match in _ISO_DAY.finditer(text)):
+        return True
+    return day is not None and abs(today - day) <= _RECENT
 
 
 def _task(

@@ -189,7 +189,7 @@ class UserSentences:
         """Return what is kept for a line that is plainly the same as a sentence; else "".
 
         It has all words of the sentence or of a clause of it, in order, and no others, or those of
-        the question before it as well. The words are the user's unless the line's are fewer.
+        the question before it as well. A clause is kept as it was said, unless the line is shorter.
         """
         said = row.sentence
         if said.is_borrowed or said.frames != claim.frames or said.denies != claim.denies:
@@ -197,10 +197,11 @@ class UserSentences:
         theirs = _telling_words(claim.text)
         begun = [*_as_begun(theirs, subject)]
         clauses = _clauses(said.text) if not (said.frames or said.denies) else []
-        for each in (said.text, *clauses):
-            if _telling_words(each) in (begun, theirs):
-                is_shorter = len(tokens(claim.text)) < len(tokens(each))
-                return claim.text if is_shorter else each
+        if _telling_words(said.text) in (begun, theirs):
+            return claim.text
+        for each in clauses:
+            if _telling_words(each) == begun:
+                return min(claim.text, each, key=lambda text: len(tokens(text)))
         own = [each for each in _telling_words(said.text) if each not in _pronouns(said.text)]
         lead = theirs[: len(theirs) - len(own)]
         rest = iter([word for each in row.of.questions for word in _telling_words(each)])

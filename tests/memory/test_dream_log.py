@@ -115,7 +115,7 @@ async def test_only_dreams_own_changes_are_in_it(room: Room) -> None:
         room.pipeline.dream_log.restore("HEAD")
 
 
-async def test_restoring_brings_back_the_state_before_and_dream_reads_again(
+async def test_restoring_all_brings_back_the_state_before_and_what_was_read_stays_read(
     room: Room, server: ScriptedServer
 ) -> None:
     machine(room, people__bob=person("Bob"))
@@ -123,9 +123,12 @@ async def test_restoring_brings_back_the_state_before_and_dream_reads_again(
     await _dreamt(room, server, "rent")
     room.write("USER.md", "# User\n\n- Name: Ada\n")
     log = room.pipeline.dream_log
-    changed = {path for diff in log.preview(first) for path in (diff.path, diff.old_path)}
-    assert {_twin("rack"), "knowledge/facts/rent.md", "USER.md", CURSORS} <= changed
-    commit = log.restore(first)
+    changed = {
+        path for diff in log.preview(first, whole=True) for path in (diff.path, diff.old_path)
+    }
+    assert {_twin("rack"), "knowledge/facts/rent.md", "USER.md"} <= changed
+    assert CURSORS not in changed
+    commit = log.restore_all(first)
     assert commit is not None
     assert commit.actor is Actor.YOU
     assert room.exists(_twin("rack"))
@@ -133,9 +136,8 @@ async def test_restoring_brings_back_the_state_before_and_dream_reads_again(
     assert not room.exists("USER.md")
     assert room.exists("knowledge/people/bob.md")
     assert len(room.pipeline.archive.entries()) == 2, "what happened stays on record"
-    assert seen(room) == 0
-    server.enqueue(NOTHING)
-    assert (await run(room)).entries == 2
+    assert seen(room) == 2
+    assert not room.pipeline.dream.has_news()
 
 
 async def test_undoing_one_change_keeps_the_later_ones_and_is_not_done_again(

@@ -93,7 +93,9 @@ class BackgroundWorker:
         """Start the worker's thread; returns at once."""
         with self._lock:
             if self._thread is None and not self._stopping:
-                self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+                self._thread = threading.Thread(
+                    target=lambda: asyncio.run(self._main()), name="worker", daemon=True
+                )
                 self._thread.start()
 
     def turn_ended(self, session: str) -> None:
@@ -208,9 +210,6 @@ class BackgroundWorker:
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     # In the worker's thread ------------------------------------------------------------------
-
-    def _run(self) -> None:
-        asyncio.run(self._main())
 
     async def _main(self) -> None:
         with self._lock:

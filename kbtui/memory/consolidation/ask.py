@@ -146,7 +146,11 @@ class Condenser:
         """
         brief = is_small(self._model)
         already_written = [] if brief else list(self._written(written))
-        catalogue = "" if brief else self._catalogue(page.text)
+        catalogue = (
+            ""
+            if brief
+            else self._view.catalogue(page.text, self._index_tokens, self._model.count_tokens)
+        )
         known = "" if self._view.hides(MEMORY) else memory
         conversation = page.numbered(brief=brief)
         parts = [conversation]
@@ -198,9 +202,6 @@ class Condenser:
         for each in written:
             if self._view.shows_past(each.path):
                 yield from _written_lines(each)
-
-    def _catalogue(self, text: str) -> str:
-        return self._view.catalogue(text, self._index_tokens, self._model.count_tokens)
 
     def _subjects(self, text: str) -> str:
         """Return the known facts of the entries that a conversation mentions."""

@@ -197,7 +197,9 @@ class Consolidator:
     ) -> None:
         if run.raw_in_a_row >= _MAX_RAW_IN_A_ROW:
             raise error  # this model can't do it; leave the rest for another
-        saved = await asyncio.to_thread(self.writer.save_raw, page, model.name, error.message)
+        saved = await asyncio.to_thread(
+            self.writer.save, page, Answer(""), model.name, why_raw=error.message
+        )
         run.add(page, saved, why_raw=f"{model.name} could not condense them. {error.message}")
 
 

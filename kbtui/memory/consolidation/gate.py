@@ -66,20 +66,12 @@ class Gate:
         """Return whether a fact is more than a note of the day."""
         if fact.importance == NOTED:
             return False
-        if fact.importance >= LASTING or self._is_asked(fact):
+        said = (each for each in self.page.messages if each.id == fact.message)
+        if fact.importance >= LASTING or any(map(_asks, said)):
             return True
         subject = set(significant_terms(fact.subject))
         is_spoken_of = fact.kind in _SPOKEN_OF and subject and subject <= self.ground.terms
-        return bool(is_spoken_of) or self._recurs(fact)
-
-    def _is_asked(self, fact: Fact) -> bool:
-        """Return whether the message that states a fact asks to remember something."""
-        said = (each for each in self.page.messages if each.id == fact.message)
-        return any(_asks(each) for each in said)
-
-    def _recurs(self, fact: Fact) -> bool:
-        said = line_terms(fact.text)
-        return any(map(said.matches, self.earlier))
+        return bool(is_spoken_of) or any(map(line_terms(fact.text).matches, self.earlier))
 
 
 def gate_of(page: Page, ground: Ground, workspace: Workspace) -> Gate:
@@ -108,6 +100,7 @@ def _notes_of_others(workspace: Workspace, path: str, session: str) -> Iterator[
 
 
 def _asks(message: SessionMessage) -> bool:
+    """Return whether a message asks to remember something."""
     return any(
         begins(each, of_all("remember")) is not None
         for each, is_borrowed in sentences_with_owner(message.content)

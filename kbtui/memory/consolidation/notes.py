@@ -132,7 +132,8 @@ class SessionMemoryWriter:
         if not messages or users < self.settings.min_user_messages:
             return None
         chosen = messages[-self.settings.max_messages :]
-        slug = slugify(title or _first_words(chosen), MAX_SLUG)
+        said = next((each.content for each in chosen if each.role == "user"), "")
+        slug = slugify(title or shorten(said, MAX_SLUG) or "session", MAX_SLUG)
         return self._write(conversation, chosen, last + 1, slug)
 
     def _renew(self, conversation: SessionTranscript) -> int:
@@ -162,11 +163,6 @@ class SessionMemoryWriter:
                 if commit.origin.session == session and commit.origin.messages:
                     yield commit, commit.origin.messages
 
-    def _summaries(self, session: str, first: int, last: int) -> Iterator[str]:
-        for entry in self.archive.entries():
-            if entry.is_of(session, (first, last)) and entry.content and not entry.raw:
-                yield _below_title(entry.content)
-
     def _write(
         self,
         conversation: SessionTranscript,
@@ -178,7 +174,11 @@ class SessionMemoryWriter:
     ) -> SessionNotes:
         """Write a new note, or replace the unedited note `over`; summarise from id `since` on."""
         span = (chosen[0].id, chosen[-1].id)
-        summary = "\n\n".join(self._summaries(conversation.id, since, chosen[-1].id))
+        summary = "\n\n".join(
+            _below_title(entry.content)
+            for entry in self.archive.entries()
+            if entry.is_of(conversation.id, (since, span[1])) and entry.content and not entry.raw
+        )
         text = render(conversation, chosen, local(chosen[-1].time), summary)
 
         def work(change: Change) -> str:
@@ -250,8 +250,3 @@ def _below_title(summary: str) -> str:
         for line in summary.splitlines()
     ]
     return "\n".join(lines)
-
-
-def _first_words(messages: list[SessionMessage]) -> str:
-    said = next((message.content for message in messages if message.role == "user"), "")
-    return shorten(said, MAX_SLUG) or "session"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -85,12 +85,18 @@ class MemoryWriter:
         except NotFoundError:
             return ""
 
-    def save(self, page: Page, answer: Answer, model: str) -> SavedPage | None:
-        """Write an answer; None if another process archived the page. Raises as `committed`."""
+    def save(
+        self, page: Page, answer: Answer, model: str, *, why_raw: str = ""
+    ) -> SavedPage | None:
+        """Write an answer; None if another process archived the page. Raises as `committed`.
+
+        `why_raw`: why no model could condense it. Then it is archived in full, unless it is so in
+        whatever way, and the notes of the day, which are the user's, say nothing of it.
+        """
         is_verbatim = model == OFFLINE and not page.withheld
-        if self._is_archived(page, by_model=not is_verbatim):
+        if self._is_archived(page, by_model=not (is_verbatim or why_raw)):
             return None
-        origin = self._origin(page, model)
+        origin = Origin(page.session, page.range, model=model, batch=self.batch)
         live = self.live_edits(page)
         answer = replace(answer, facts=tuple(_with_source(page, each) for each in answer.facts))
 
@@ -103,18 +109,33 @@ class MemoryWriter:
             lines = [(page.day, each) for each in answer.notes] + [*_day_notes(outcomes, page)]
             notes = _current(lines, answer.facts)
             notes = list(_grounded(_without_fragments(notes, kept), copy))
-            content = copy.dated(answer.summary, page.day, is_dated=True)
-            cursor = self._stage(
-                change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
+            whole = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
+            cursor = self.archive.stage(
+                change,
+                whole if why_raw else copy.dated(answer.summary, page.day, is_dated=True),
+                session=page.session,
+                messages=page.range,
+                timestamp=page.timestamp,
+                raw=bool(why_raw),
+                verbatim=is_verbatim,
+                dropped=page.dropped,
+                not_grounded=copy.ungrounded,
             )
+            change.origin = replace(change.origin, cursor=cursor)
             copy.stage(change)
             if self.notes.enabled:
                 stage_day_notes(change, page, notes, copy.is_forbidden)
             return SavedPage(cursor, "", proposals)
 
         first, last = page.range
-        reason = f"Archived messages {first} to {last} of {page.session}."
-        return self._committed(reason, origin, work)
+        done = f"Archived messages {first} to {last} of {page.session}."
+        reason = f"Archived whole. {why_raw}" if why_raw else done
+        saved, commit = committed(
+            self.history, self.workspace, Actor.CONSOLIDATOR, reason, origin, work
+        )
+        if commit is None:
+            raise AssertionError("an archive entry is always new")
+        return replace(saved, commit=commit.id)
 
     def _keep(
         self, page: Page, answer: Answer, live: LiveEdits
@@ -167,60 +188,9 @@ class MemoryWriter:
             return found is not None and found[1] < day.isoformat()
         return False
 
-    def save_raw(self, page: Page, model: str, why: str) -> SavedPage | None:
-        """Archive a page in full because no model could condense it; see `save`.
-
-        The notes of the day are the user's, and say nothing of it. What is archived already, in
-        whatever way, stays as it is.
-        """
-        if self._is_archived(page, by_model=False):
-            return None
-        content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
-
-        def work(change: Change) -> SavedPage:
-            return SavedPage(self._stage(change, page, content, raw=True), "")
-
-        return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
-
-    def _committed(
-        self, reason: str, origin: Origin, work: Callable[[Change], SavedPage]
-    ) -> SavedPage:
-        layout = self.workspace
-        saved, commit = committed(self.history, layout, Actor.CONSOLIDATOR, reason, origin, work)
-        if commit is None:
-            raise AssertionError("an archive entry is always new")
-        return replace(saved, commit=commit.id)
-
-    def _stage(
-        self,
-        change: Change,
-        page: Page,
-        content: str,
-        *,
-        raw: bool = False,
-        verbatim: bool = False,
-        not_grounded: Iterable[str] = (),
-    ) -> int:
-        cursor = self.archive.stage(
-            change,
-            content,
-            session=page.session,
-            messages=page.range,
-            timestamp=page.timestamp,
-            raw=raw,
-            verbatim=verbatim,
-            dropped=page.dropped,
-            not_grounded=not_grounded,
-        )
-        change.origin = replace(change.origin, cursor=cursor)
-        return cursor
-
     def _is_archived(self, page: Page, *, by_model: bool) -> bool:
         covered = self.archive.covered(page.session, by_model=by_model)
         return any(holds(covered, message.id) for message in page.messages)
-
-    def _origin(self, page: Page, model: str) -> Origin:
-        return Origin(page.session, page.range, model=model, batch=self.batch)
 
 
 def _stated_facts(page: Page, facts: Iterable[Fact]) -> Iterator[tuple[datetime, str]]:

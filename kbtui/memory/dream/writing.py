@@ -89,7 +89,12 @@ class Writer:
 
     def preview(self, batch: ArchiveBatch, copy: WorkingCopy) -> DreamReport:
         """Return what `write` would do."""
-        suggestions = [_suggestion(wish) for wish in self._unrejected(copy)]
+        suggestions = [
+            _suggestion(wish)
+            for wish in copy.file_proposals()
+            if wish.texts
+            if not self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
+        ]
         return DreamReport(
             "dry-run",
             len(batch.entries),
@@ -97,13 +102,6 @@ class Writer:
             diffs=diff_files(copy.files.before, copy.files.changed),
             suggestions=tuple(suggestions),
         )
-
-    def _unrejected(self, copy: WorkingCopy) -> Iterator[FileProposal]:
-        """Yield the proposed edits that the user hasn't rejected before."""
-        for wish in copy.file_proposals():
-            rejected = self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
-            if wish.texts and not rejected:
-                yield wish
 
 
 def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:

@@ -23,7 +23,6 @@ from kbtui.memory.edits.working_copy import (
     Author as Author,
     EditServices,
     Operation as Operation,
-    OperationResult,
     WorkingCopy,
 )
 from kbtui.memory.inbox.inbox import Inbox
@@ -47,12 +46,6 @@ class EditResult:
     waits: Change | None = None
     why: str = ""
     left_out: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, done: OperationResult, why: str = "", left_out: tuple[str, ...] = ()) -> EditResult:
-        """Return the outcome of a performed operation, before it is written or waits."""
-        path = done.made[0] if done.made else done.former
-        return cls(path, done.former, why=why or done.proposed, left_out=left_out)
 
 
 @dataclass(eq=False)
@@ -96,7 +89,7 @@ class Editor:
                     with attempt as change:
                         copy = self.open(author)
                         done = copy.perform(operation)
-                        edited = EditResult.of(done, left_out=tuple(copy.left_out))
+                        edited = EditResult(done.path, done.former, left_out=tuple(copy.left_out))
                         change.reason = reason(edited)
                         if not done.proposed:
                             copy.stage(change)
@@ -115,7 +108,7 @@ class Editor:
             decided = replace(author, asked=None, ground=None)
             copy = WorkingCopy(self.services, decided, waiting=waiting)
             done = copy.perform(operation)
-        edited = EditResult.of(done, why=why)
+        edited = EditResult(done.path, done.former, why=why)
         taken: list[Change] = []
         with history.change(author.actor, reason(edited), origin, taken.append) as change:
             copy.stage(change, done.edits or None)

@@ -365,7 +365,9 @@ def merged_head(entry: Entry, target: Entry) -> str:
     front = split_front(entry.text)
     lines: list[str] = []
     changes: dict[str, Any] = {}
-    for key, value in _own_keys(entry, target):
+    for key, value in entry.frontmatter.items():
+        if key in _RESERVED or value in _EMPTY or value == target.frontmatter.get(key):
+            continue
         if (joined := _joined_list(key, value, target)) is not None:
             changes |= joined
         elif key not in target.frontmatter:
@@ -382,13 +384,6 @@ def merged_head(entry: Entry, target: Entry) -> str:
         changes["created"] = min(entry.created, target.created)
     parts = frontmatter.split(frontmatter.set_keys(target.text, changes).encode())
     return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
-
-
-def _own_keys(entry: Entry, target: Entry) -> Iterator[tuple[str, Any]]:
-    """Yield the owner's keys in an entry's frontmatter that differ from another entry's."""
-    for key, value in entry.frontmatter.items():
-        if key not in _RESERVED and value not in _EMPTY and value != target.frontmatter.get(key):
-            yield key, value
 
 
 def _joined_list(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
@@ -531,10 +526,6 @@ def _position_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]
     return "", None
 
 
-def _with_full_stop(was: str, new: str) -> str:
-    return f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
-
-
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     """Return an entry in which a fact has replaced a statement.
 
@@ -550,7 +541,8 @@ def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)
     was = plain_fact(lines[place]) if is_whole else sentence_of(old, fact.replaces)
     if is_whole or not heading == fact.kind == "decision":
-        lines[place] = lines[place].replace(was, _with_full_stop(was, new), 1)
+        stop = "." if was.endswith(".") and not new.endswith((".", "!", "?")) else ""
+        lines[place] = lines[place].replace(was, f"{new}{stop}", 1)
     # A line stated verbatim stays verbatim: the old text, and until when it held.
     note = f", until then: {was}" if is_whole else f": {new.rstrip('.')} (before: {was})"
     grown = above + append_to_section("".join(lines), EVOLUTION, f"- {day.isoformat()}{note}")

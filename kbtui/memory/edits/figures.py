@@ -221,12 +221,8 @@ def _read(text: str, unit: str) -> Iterator[Figure]:
 
 def _unit(text: str, start: int, end: int) -> str:
     """Return the sign next to a number: of a currency, or a percent sign."""
-    around = (text[:start].rstrip()[-1:], text[end:].lstrip()[:1])
-    return next((each for each in around if _is_unit(each)), "")
-
-
-def _is_unit(char: str) -> bool:
-    return char == "%" or (bool(char) and unicodedata.category(char) == "Sc")
+    around = text[:start].rstrip()[-1:] + text[end:].lstrip()[:1]
+    return next((each for each in around if each == "%" or unicodedata.category(each) == "Sc"), "")
 
 
 @lru_cache(maxsize=512)  # a line's figures, dates and days are asked for in turn

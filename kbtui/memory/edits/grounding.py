@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Day, Figure, FoundDate, day_of, figures_and_dates
@@ -86,7 +86,7 @@ class Ground:
 
         With `may_ask`, sentences that only ask something don't support statements.
         """
-        words: list[_Words] = []
+        words: list[Ground] = []
         days: set[Day] = set()
         said_on: set[date] = set()
         names = NameReader(_SHORTEST_NAME)
@@ -103,7 +103,7 @@ class Ground:
             sentences += own
             days.update(day for each in own for day in each.meant.days)
             names.read(text)
-            words.append(_words_of(text))
+            words.append(cls.knowing(text))
         about: set[str] = set()
         for text in asked:
             about.update(analyser.terms(text))
@@ -111,7 +111,7 @@ class Ground:
         return cls(
             frozenset().union(*[each.terms for each in words]),
             frozenset(about),
-            _units(chain.from_iterable([each.numbers for each in words])),
+            _units(chain.from_iterable([each.units.items() for each in words])),
             frozenset().union(*[each.dates for each in words]),
             frozenset(days),
             frozenset(said_on),
@@ -122,18 +122,13 @@ class Ground:
     @classmethod
     def knowing(cls, text: str) -> Ground:
         """Build the ground of words that a line may have, and that say nothing: names, headings."""
-        words = _words_of(text)
-        return cls(words.terms, units=_units(words.numbers), dates=words.dates)
+        return _words_of(text) if len(text) < CACHE_LIMIT else _words_of.__wrapped__(text)
 
     def __or__(self, other: Ground) -> Ground:
-        units = {
-            reading: self.units.get(reading, frozenset()) | other.units.get(reading, frozenset())
-            for reading in self.units.keys() | other.units.keys()
-        }
         return Ground(
             self.terms | other.terms,
             self.asked | other.asked,
-            units,
+            _units(chain(self.units.items(), other.units.items())),
             self.dates | other.dates,
             self.days | other.days,
             self.said_on | other.said_on,
@@ -348,14 +343,12 @@ class Ground:
         terms = frozenset(analyser.terms(within)) | known.terms
         for name in names:
             stems = frozenset(analyser.terms(name))
-            is_covered = stems <= terms or self._covers_another(claim, stems)
+            is_covered = stems <= terms or any(
+                stems & each.stems and claim.covers(each, stems) for each in self.sentences
+            )
             if not is_covered and self._is_in_place_of(stems, claim, near, known):
                 return name
         return ""
-
-    def _covers_another(self, claim: Sentence, name: frozenset[str]) -> bool:
-        """Return whether a line also covers another sentence with the name."""
-        return any(name & each.stems and claim.covers(each, name) for each in self.sentences)
 
     def _is_in_place_of(
         self, name: frozenset[str], claim: Sentence, near: list[Sentence], known: Ground
@@ -423,33 +416,21 @@ def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) 
     return best if best is not None and shared[best] else None
 
 
-class _Words(NamedTuple):
-    """The terms of a text, its numbers, each with the sign of its unit, and its dates."""
-
-    terms: frozenset[str]
-    numbers: frozenset[tuple[str, str]]
-    dates: frozenset[Day]
-
-
-def _words_of(text: str) -> _Words:
-    return _cached_words(text) if len(text) < CACHE_LIMIT else _cached_words.__wrapped__(text)
-
-
 @lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
-def _cached_words(text: str) -> _Words:
+def _words_of(text: str) -> Ground:
     figures, dates = figures_and_dates(text)
-    return _Words(
+    return Ground(
         frozenset([*analyser.terms(text), *analyser.terms(normalise(text))]),
-        frozenset([(reading, each.unit) for each in figures for reading in each.readings]),
-        frozenset([reading for each in dates for reading in each.readings]),
+        units=_units((reading, {each.unit}) for each in figures for reading in each.readings),
+        dates=frozenset([reading for each in dates for reading in each.readings]),
     )
 
 
-def _units(numbers: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
+def _units(numbers: Iterable[tuple[str, Iterable[str]]]) -> dict[str, frozenset[str]]:
     """Return the signs of units by number."""
     units: dict[str, frozenset[str]] = {}
-    for reading, unit in numbers:
-        units[reading] = units.get(reading, frozenset()) | {unit}
+    for reading, signs in numbers:
+        units[reading] = units.get(reading, frozenset()).union(signs)
     return units
 
 

@@ -103,37 +103,25 @@ def reason_to_ask_of_tool(
         old = files.original(path)
         if not old or path in files.repaired:
             continue
-        lost = _removed_human_lines(old, edits, path, authors)
+        # What was moved stands in another file now.
+        new = data or b"".join([each or b"" for other, each in edits.items() if other != path])
+        was = shown_text(old)
+        lost = _lost_human_lines(was, shown_text(new), partial(authors, path), new)
         is_theirs = lost or (
             data is None and any(author.writes_human_text for author in authors(path))
         )
-        if is_theirs and not asked(_names_of(files, path), [*lost, *_gained(files, edits, path)]):
+        if not is_theirs:
+            continue
+        entry = files.entry(path)
+        names = [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
+        gained = [each.text for now in edits.values() for each in _added(was, now)]
+        if not asked(names, [*lost, *gained]):
             what = f"{shorten(lost[0], _SHOWN)!r} in " if lost else "in "
             return (
                 f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
                 " change of that"
             )
     return ""
-
-
-def _removed_human_lines(
-    old: bytes, edits: Edits, path: str, authors: Callable[[str], Sequence[Actor]]
-) -> list[str]:
-    """Return the user's lines that edits remove from a file, which may have been moved."""
-    moved = b"".join(data or b"" for other, data in edits.items() if other != path)
-    new = edits[path] or moved
-    return _lost_human_lines(shown_text(old), shown_text(new), partial(authors, path), new)
-
-
-def _gained(files: Overlay, edits: Edits, path: str) -> list[str]:
-    """Return what edits tell and a file doesn't."""
-    old = shown_text(files.original(path))
-    return [each.text for data in edits.values() for each in _added(old, data)]
-
-
-def _names_of(files: Overlay, path: str) -> list[str]:
-    entry = files.entry(path)
-    return [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
 
 
 def _guiding_file_reason(edits: Edits) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kbtui.memory.edits.figures import figures_and_dates
+from kbtui.memory.edits.said import SMALL_TALK
 from kbtui.memory.edits.sentences import Sentence
 from kbtui.memory.edits.turned import names_in, swaps_sides
 from kbtui.offline.frames import MILD, holds_frame, without_listed
@@ -17,7 +18,6 @@ from kbtui.offline.language import of_all, significant_terms, unmatched
 
 _ABOUT_THE_SAME = 0.6  # share of a line's content words
 _MIN_STEMS = 2
-_SMALL_TALK = ("talk", "thanks", "greeting")
 _OF_ANSWERS = ("reply", "talking", "address", "wishing", "speaker", "own", "plain")
 
 
@@ -26,7 +26,10 @@ def is_known(statement: str, known: Sequence[str]) -> bool:
     if wished := _wished(statement):
         return any(wished == _wished(each) for each in known)
     line = Sentence.of(statement)
-    told = line.stems & {*significant_terms(_without_small_talk(statement))}
+    rest = unmatched(statement, map(of_all, SMALL_TALK))
+    told = line.stems & {
+        *significant_terms(" ".join([statement[each.start : each.end] for each in rest]))
+    }
     if len(told) < _MIN_STEMS:
         return False
     for each in reversed(known):
@@ -74,9 +77,3 @@ def _wished(text: str) -> frozenset[str]:
     for name in _OF_ANSWERS:
         text = without_listed(text, name)
     return frozenset(significant_terms(text)).union(*_numbers(text))
-
-
-def _without_small_talk(text: str) -> str:
-    return " ".join(
-        text[each.start : each.end] for each in unmatched(text, map(of_all, _SMALL_TALK))
-    )

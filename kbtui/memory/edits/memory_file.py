@@ -55,7 +55,7 @@ class _Memory:
 
     def __init__(self, text: str) -> None:
         self._mark = _BOM if text.startswith(_BOM) else ""
-        self._end = _newline(text)
+        self._end = "\r\n" if "\r\n" in text else "\n"
         self._lines = split_lines(text.removeprefix(_BOM))
 
     @property
@@ -109,7 +109,8 @@ class _Memory:
 
     def _put(self, at: int, lines: list[str]) -> None:
         if at:
-            self._lines[at - 1] = _with_newline(self._lines[at - 1], self._end)
+            last = self._lines[at - 1]
+            self._lines[at - 1] = last if last.endswith("\n") else last + self._end
         self._lines[at:at] = lines
 
     def section_for(self, fact: str) -> str:
@@ -162,14 +163,6 @@ def _stems(text: str) -> frozenset[str]:
 
 def _content(line: str) -> str:
     return line[len(bullet_of(line)) :].rstrip()
-
-
-def _with_newline(line: str, end: str) -> str:
-    return line if line.endswith("\n") else line + end
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
 
 
 def is_statement(line: str) -> bool:

@@ -102,16 +102,9 @@ def edit_entry(
 ) -> Edits:
     """Edit an entry, or one of the notes above them, which is created if missing.
 
-    Args:
-        copy: The working copy.
-        path: One of its names.
-        old: A passage that occurs once; `new` replaces it.
-        new: What takes its place; empty removes it.
-        append: Text to add, at the end or under the heading `section`, created if missing.
-        section: That heading.
-        body: The new text below the frontmatter.
-        summary: The line for the catalogue.
-        lists: Items to add to lists of the frontmatter, by key.
+    `new` replaces the passage `old`, which occurs once; `append` is added at the end or under the
+    heading `section`, created if missing; `body` is the new text below the frontmatter; `summary`
+    is the line for the catalogue, and `lists` are items to add to lists of the frontmatter, by key.
     """
     path = copy.file(path)
     text = copy.files.text(path)

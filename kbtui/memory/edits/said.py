@@ -40,6 +40,7 @@ _MAX_WORDS = 6  # of what a pronoun stands for
 _CLAUSE = re.compile(r"[,;]\s+(?:(?:and|und|y|et|e)\s+)?")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _QUOTATION_MARK = re.compile('["\u201c\u201e\u00ab]')
+SMALL_TALK = ("talk", "thanks", "greeting")
 _IGNORED = ("plain", "speaker", "own")
 
 
@@ -93,7 +94,8 @@ class UserSentences:
         self._rows = [
             row
             for row in rows
-            if row.sentence.stems and not row.sentence.asks and _is_substantial(row.sentence.text)
+            if row.sentence.stems and not row.sentence.asks
+            if any(unmatched(row.sentence.text, map(of_all, SMALL_TALK)))
         ]
 
     def unmentioned(self, lines: Iterable[str], minimum: int) -> list[Kept]:
@@ -196,7 +198,7 @@ class UserSentences:
             return ""
         theirs = _telling_words(claim.text)
         begun = [*_as_begun(theirs, subject)]
-        clauses = _clauses(said.text) if not (said.frames or said.denies) else []
+        clauses = _CLAUSE.split(said.text) if not (said.frames or said.denies) else []
         if _telling_words(said.text) in (begun, theirs):
             return claim.text
         for each in clauses:
@@ -291,16 +293,6 @@ def _question(row: _Row, claim: Sentence) -> str:
 def _length(text: str) -> int:
     """Return the number of a text's words; where no blanks are between them, of its letters."""
     return len(tokens(text)) + len(_UNSPACED.findall(text))
-
-
-def _is_substantial(text: str) -> bool:
-    """Return whether a text is more than thanks, greetings and the like."""
-    return any(unmatched(text, map(of_all, ("talk", "thanks", "greeting"))))
-
-
-def _clauses(text: str) -> list[str]:
-    """Return the parts of a sentence between commas."""
-    return _CLAUSE.split(text)
 
 
 def _telling_words(text: str) -> list[str]:

@@ -142,6 +142,11 @@ class OperationResult:
     former: str = ""
     edits: Edits = field(default_factory=dict)
 
+    @property
+    def path(self) -> str:
+        """The file that it is about, under its name now."""
+        return self.made[0] if self.made else self.former
+
 
 @dataclass(slots=True)
 class ProposalGroup:
@@ -333,7 +338,9 @@ class WorkingCopy:
             self._cited.update(fresh)
         linked = (self.named(target.strip()) for target in _LINK.findall(claim.text))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]
-        is_line = claim.form == "line" or (claim.form != "name" and _is_long(claim.text))
+        is_line = claim.form == "line" or (
+            claim.form != "name" and len(significant_terms(claim.text)) > _MAX_LABEL
+        )
         own = WORDING if claim.form == "line" else OWN_WORDS
         known = _known(" ".join((own, *self.user_names(), about, *names)))
         if is_line:
@@ -372,8 +379,10 @@ class WorkingCopy:
     def _check_subjects(self, edits: Edits) -> None:
         """Reject a new entry about the user, who is the subject of MEMORY.md."""
         for path, data in edits.items():
-            if self._is_new(path, data) and path not in self.files.moved:
-                entry = parse_entry(path, data or b"")
+            if data is None or not is_entry(path) or path in self.files.moved:
+                continue
+            if not self.files.exists(path):
+                entry = parse_entry(path, data)
                 if entry.type in _ABOUT_PEOPLE and is_user(entry.title, self.user_names()):
                     raise UsageError(
                         f"{entry.title!r} is the user.", "Lines about them go into MEMORY.md."
@@ -472,9 +481,6 @@ class WorkingCopy:
             with contextlib.suppress(UnreadableError):  # then it is still there, and noticed
                 rest[path] = without_label(rest[path] or b"", claim, self._data(path))
         return {path: data for path, data in rest.items() if data != self.files.data(path)}
-
-    def _is_new(self, path: str, data: bytes | None) -> bool:
-        return data is not None and is_entry(path) and not self.files.exists(path)
 
     def is_human_only(self, path: str) -> bool:
         """Return whether no line of a file is by a machine."""
@@ -638,10 +644,6 @@ class WorkingCopy:
             if path in group.paths
         }
         return FileProposal(group.why, texts, copy.files.before)
-
-
-def _is_long(label: str) -> bool:
-    return len(significant_terms(label)) > _MAX_LABEL
 
 
 @lru_cache(64)  # the claims of a file share their topic

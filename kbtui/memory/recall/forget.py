@@ -28,7 +28,7 @@ from kbtui.memory.recall.mentions import (
     without,
     words_of,
 )
-from kbtui.memory.records.archive import ArchiveEntry, is_record
+from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import FactSource, Tombstones
@@ -162,7 +162,10 @@ class Forgetting:
             tuple(empty),
             tuple(self._masks(facts)),
             tuple(self._places(facts)),
-            sum(_entry_states(entry, facts) for entry in self._services.archive.entries()),
+            sum(
+                any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
+                for entry in self._services.archive.entries()
+            ),
         )
 
     def _facts(self, text: str) -> tuple[Words, ...]:
@@ -242,7 +245,7 @@ class Forgetting:
             text = self._text(place.path)
         except KbtuiError:
             return False
-        lines = (*text.splitlines(), *sentences(_unwrapped(text)))
+        lines = (*text.splitlines(), *sentences(_WRAP.sub(" ", body_of(text))))
         return any(states(each, fact) for each in lines)
 
     def _text(self, path: str) -> str:
@@ -283,15 +286,6 @@ class Forgetting:
                 proposed = "\n".join(place.theirs)
                 if states_any(proposed, facts):
                     yield plan.proposal.id, place.key
-
-
-def _unwrapped(text: str) -> str:
-    return _WRAP.sub(" ", body_of(text))
-
-
-def _entry_states(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
-    """Return whether an archive entry, or a line that it left out, states a fact."""
-    return any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:

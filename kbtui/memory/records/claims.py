@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, EVOLUTION, section_names
@@ -192,9 +193,11 @@ def _claims_of(line: VisibleLine) -> Iterable[Claim]:
         case "code":
             return _in_code(line.text)
         case "definition":
-            return _in_definition(line.text)
+            parts = map(_plain, _PARTS_OF_DEFINITION.split(line.text))
+            return [Claim(line.text, "whole"), *(Claim(part, "name") for part in parts)]
         case "row":
-            return _in_row(line.text)
+            cells = (_in_prose(cell, "label") for cell in _CELL.split(line.text))
+            return [Claim(line.text, "whole"), *chain.from_iterable(cells)]
         case "heading":
             return _in_prose(line.text, "title")
         case _:
@@ -226,19 +229,6 @@ def _in_code(text: str) -> Iterator[Claim]:
         yield Claim(_unless(fence["info"].strip("{} "), _LANGUAGES), "title")
     else:
         yield Claim(text.lstrip("#/;*- ") or text)  # also the text of a comment
-
-
-def _in_row(text: str) -> Iterator[Claim]:
-    yield Claim(text, "whole")
-    for cell in _CELL.split(text):
-        yield from _in_prose(cell, "label")
-
-
-def _in_definition(text: str) -> Iterator[Claim]:
-    """Yield the name, target and title that a line gives of a link."""
-    yield Claim(text, "whole")
-    for part in _PARTS_OF_DEFINITION.split(text):
-        yield Claim(_plain(part), "name")
 
 
 def _in_property(text: str, top: str) -> list[Claim]:

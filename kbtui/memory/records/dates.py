@@ -64,7 +64,8 @@ def with_dates(text: str, said: datetime | date, *, is_dated: bool = False) -> s
             at = line.start() if line else len(text)
             is_there = is_dated or bool(_SAID_ON.search(text, text.rfind("\n", 0, at) + 1, at))
         if not is_there:
-            places[at] = f" ({_shown(found, said)})"
+            day = found.date.text(found.language) if found.date else f"said {_day_of(said)}"
+            places[at] = f" ({day})"
     for at in sorted(places, reverse=True):
         text = f"{text[:at]}{places[at]}{text[at:]}"
     return text
@@ -97,11 +98,6 @@ def _said_times(text: str, said: datetime | date) -> Iterator[FoundTime]:
         for each in found:
             if not any(start < each.end and each.start < end for start, end in skipped):
                 yield each
-
-
-def _shown(found: FoundTime, said: datetime | date) -> str:
-    day = _day_of(said)
-    return found.date.text(found.language) if found.date else f"said {day.isoformat()}"
 
 
 def _day_of(said: datetime | date) -> date:

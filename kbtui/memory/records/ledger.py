@@ -10,7 +10,6 @@ from __future__ import annotations
 import glob
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -232,7 +231,7 @@ class Ledger:
             session_id,
             numbers + unreadable,
             pending=tuple(ranges_of(pending)),
-            archived=tuple(_by_cursor(archived)),
+            archived=tuple((c, each) for c in sorted(archived) for each in ranges_of(archived[c])),
             dropped=tuple(dropped.items()),
             unaccounted=tuple(ranges_of(lost)),
             in_entries=tuple(merged(written)),
@@ -256,11 +255,6 @@ class Ledger:
             if origin.session and origin.messages:
                 written.setdefault(origin.session, []).append(origin.messages)
         return written
-
-
-def _by_cursor(archived: Mapping[int, list[int]]) -> Iterator[tuple[int, Range]]:
-    for cursor, numbers in sorted(archived.items()):
-        yield from ((cursor, each) for each in ranges_of(numbers))
 
 
 class _FullLog:

@@ -171,12 +171,8 @@ def as_block(tag: str, text: str, **attributes: object) -> str:
 
     A line that looks like a tag is indented by a blank, so nothing that was said can pass for one.
     """
-    said = "".join(
-        f' {name}="{_plain(str(value))}"' for name, value in attributes.items() if value is not None
-    )
+    given = {name: str(value) for name, value in attributes.items() if value is not None}
+    plain = {name: " ".join(value.replace('"', "'").split()) for name, value in given.items()}
+    said = "".join(f' {name}="{value}"' for name, value in plain.items())
     whole = text if text.endswith("\n") or not text else f"{text}\n"
     return f"<{tag}{said}>\n{_LIKE_TAG.sub(' ', whole)}</{tag}>"
-
-
-def _plain(value: str) -> str:
-    return " ".join(value.replace('"', "'").split())

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
+from kbtui.clock import local_now
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.recall.agenda import agenda_of
 from kbtui.memory.recall.names import NameIndex
+from kbtui.memory.recall.newer import Newer
 from kbtui.memory.records.archive import Tombstones
 from kbtui.memory.records.journal import Journal
 from kbtui.search.results import Explain, Hit, SearchResult
@@ -21,6 +23,7 @@ from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.layout import TellsSizes
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.views.view import View
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.tui import at_rest
@@ -109,17 +112,21 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
     history.open()
     history.adopt(settle=0)
     journal = Journal(workspace, history, library, Tombstones(workspace, history))
-    return SimpleNamespace(
+    sessions = SessionStore(workspace)
+    kb: Any = SimpleNamespace(
         workspace=workspace,
         history=history,
         library=library,
         journal=journal,
         agenda=lambda: agenda_of(library, journal),
         names=NameIndex(workspace, library, journal),
-        sessions=SessionStore(workspace),
+        sessions=sessions,
         search=ScriptedSearch(),
         settings=Settings(),
+        newer=Newer(workspace, history, sessions, local_now),
     )
+    kb.seen_by = lambda audience: View(kb, audience)
+    return kb
 
 
 def agent_writes(kb: Any, path: str, text: str) -> None:

@@ -293,6 +293,13 @@ class Newer:
         )
         return [text for text in texts if key_of(text) in keys] if keys else []
 
+    def lines_in(self, text: str, sight: Sight) -> dict[int, NewerLine]:
+        """Return the newer line of each older one in a file's text, by its first line's number."""
+        lines = list(lines_of(text))
+        known = set(self.known(each.text for each in lines))
+        found = ((each.first, self.of(each.text, sight)) for each in lines if each.text in known)
+        return {number: newer for number, newer in found if newer is not None}
+
     def with_newer(self, hits: Sequence[Hit], sight: Sight) -> tuple[Hit, ...]:
         """Return hits with the newer line of what each shows, where one is known and seen."""
         shown = [list(_shown_lines(hit)) for hit in hits]

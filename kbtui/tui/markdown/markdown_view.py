@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -66,6 +66,7 @@ class MarkdownView(MarkdownLines):
         self._pending_top: int | None = None
         self._cursor: int | None = None
         self._origins: Sequence[LineOrigin] | None = None
+        self._outdated: frozenset[int] = frozenset()
         self._folds: Mapping[int, Fold] = {}
         self._fold_states: dict[int, bool] = {}
         self._is_preliminary = False
@@ -149,8 +150,7 @@ class MarkdownView(MarkdownLines):
         self._links, self._folds = rendered.links, rendered.folds
         self._cursor = None
         self.show_lines(rendered.lines, top=top)
-        if self._origins is not None:
-            self._fill_gutter(self._origins)
+        self._fill_gutter()
 
     def _position(self) -> _Position:
         cursor_line = self.pointed_source if self.has_cursor else None
@@ -252,18 +252,35 @@ class MarkdownView(MarkdownLines):
         An empty sequence reserves its width until the origins are known.
         """
         self._origins = origins
+        self._change_gutter()
+
+    def mark_outdated(self, lines: Iterable[int]) -> None:
+        """Mark lines of the file in the margin: a newer line holds instead of each."""
+        self._outdated = frozenset(lines)
+        self._change_gutter()
+
+    def _change_gutter(self) -> None:
         before = self.gutter_width
-        if origins is None:
-            self.set_gutter(0, None)
-        else:
-            self._fill_gutter(origins)
+        self._fill_gutter()
         if self.gutter_width != before and self._layout_width:
             self._pending_top = None
             self._start_layout()
 
-    def _fill_gutter(self, origins: Sequence[LineOrigin]) -> None:
-        width = NARROW_WIDTH if self.size.width < NARROW else WIDTH
-        self.set_gutter(width, AuthorsGutter(self.lines, origins, width))
+    def _fill_gutter(self) -> None:
+        if self._origins is not None:
+            width = NARROW_WIDTH if self.size.width < NARROW else WIDTH
+            self.set_gutter(width, AuthorsGutter(self.lines, self._origins, width))
+        elif self._outdated:
+            self.set_gutter(NARROW_WIDTH, self._outdated_mark)
+        else:
+            self.set_gutter(0, None)
+
+    def _outdated_mark(self, index: int) -> Content:
+        """Return the mark before a line of the view if it begins an outdated one of the file."""
+        source = self.lines[index].source
+        is_first = not index or self.lines[index - 1].source != source
+        shown = OUTDATED if is_first and source in self._outdated else ""
+        return Content.styled(shown, "$text-warning")
 
     def on_click(self, event: events.Click) -> None:
         """Follow the link under the mouse, or move the cursor there and toggle its fold."""
@@ -278,6 +295,8 @@ class MarkdownView(MarkdownLines):
 
 
 WIDTH = 7
+OUTDATED = "\N{NORTH EAST ARROW}"
+"""The mark of a line of which a newer one is known."""
 NARROW_WIDTH = 2
 """Width of the gutter without the age, in views narrower than `NARROW`."""
 NARROW = 44

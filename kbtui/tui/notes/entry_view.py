@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from kbtui.knowledge.format.body import headings_of, line_named
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.format.tasks import TaskLine, task_at
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.search.results import NewerLine
 from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
@@ -43,6 +44,7 @@ from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
+from kbtui.views.view import Audience
 
 _BLAMABLE_KINDS = frozenset({"entry", "text"})
 _BACK_PLACES = 100
@@ -109,6 +111,7 @@ class EntryView(Pane):
         self._has_room = False
         self._tick_queue = SerialQueue(self, "tick")
         self.document: Document | None = None
+        self._newer: Mapping[int, NewerLine] = {}
         self.links: DocumentLinks | None = None
 
     @property
@@ -241,6 +244,9 @@ class EntryView(Pane):
         self.links = None
         self._show(document, line, top)
         self._update_authors()
+        self._newer = {}
+        self.body.mark_outdated(())
+        self._mark_outdated(document)
         self.post_message(self.Opened(document))
         if document.is_today:
             above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
@@ -298,6 +304,28 @@ class EntryView(Pane):
         origins = await asyncio.to_thread(blame, document.path, text=document.text)
         if self._shows_authors and self.document is document:
             self.body.show_authors(origins)
+
+    # Newer lines
+
+    @latest("newer")
+    async def _mark_outdated(self, document: Document) -> None:
+        """Mark the lines of which a newer one is known."""
+        if document.kind not in _BLAMABLE_KINDS:
+            return
+        view = self._kb.seen_by(Audience.OWN_MODEL)
+        found = await asyncio.to_thread(self._kb.newer.lines_in, document.text, view)
+        shown = self.document
+        if found and shown is not None and shown.path == document.path:
+            self._newer = found
+            self.body.mark_outdated(found)
+
+    def _open_newer(self) -> bool:
+        """Open the newer line of the one at the cursor, and return whether there is one."""
+        newer = self._newer.get(self.body.pointed_source) if self.body.has_cursor else None
+        if newer is None:
+            return False
+        self.post_message(OpenEntry(newer.path, newer.line))
+        return True
 
     @latest("open")
     async def ask_why(self) -> None:
@@ -376,6 +404,8 @@ class EntryView(Pane):
     def follow_link(self) -> None:
         """Follow the only link of the line at the cursor, or let the user choose one."""
         here = self.body.links_here() if self.body.has_cursor else []
+        if not here and self._open_newer():
+            return
         if len(here) == 1:
             self._follow(here[0])
         else:

@@ -607,3 +607,23 @@ def test_below_a_day_stands_its_month_whose_written_days_lead_to_their_notes(tmp
         "24": "memory/2026-11-24.md",
         "◂ 3 Oct": "memory/2026-10-03.md",
     }
+
+
+async def test_an_outdated_line_is_marked_and_enter_opens_its_newer_one(tmp_path):
+    kb = make_kb(tmp_path)
+    older, newer = "The router is in the hall.", "The router is in the office now."
+    for path, line in (("facts/router", older), ("facts/router-now", newer)):
+        agent_writes(kb, f"knowledge/{path}.md", f"# Router\n\nIt has lights.\n\n{line}\n")
+    kb.newer.update()
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/facts/router.md")
+        body = notes.view.body
+        await until(pilot, lambda: body.gutter_width, "the mark is there")
+        at = next(n for n, each in enumerate(body.lines) if older in each.content.plain)
+        assert body._gutter(at).plain == "↗"
+        assert not body._gutter(0).plain
+        body.focus()
+        body.reveal_source(body.lines[at].source)
+        await pilot.press("enter")
+        await until(pilot, lambda: newer in text_of(notes.view.body), "the newer line is shown")

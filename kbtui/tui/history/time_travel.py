@@ -87,9 +87,9 @@ def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
         ),
         journal=SimpleNamespace(days=days),
         names=SimpleNamespace(pages=dict, lines=lambda _: []),
-        # What is newer than a line then needn't be so now.
-        newer=SimpleNamespace(lines_in=lambda *_: {}),
-        seen_by=lambda _: SimpleNamespace(with_newer=lambda hits: hits),
+        # What was said later isn't there yet.
+        newer=SimpleNamespace(lines_in=lambda *_: {}, with_newer=lambda hits, _: hits),
+        seen_by=kb.seen_by,
     )
     return cast("KnowledgeBase", past)
 

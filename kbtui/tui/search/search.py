@@ -243,7 +243,7 @@ class SearchScreen(Finder):
     def _query_index(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
         result = self.kb.search.search(query, self.scope, LIMIT, semantic=semantic)
         view = self.kb.seen_by(Audience.OWN_MODEL)
-        result = replace(result, hits=view.with_newer(result.hits))
+        result = replace(result, hits=self.kb.newer.with_newer(result.hits, view))
         return result, names_of(self.kb.library, paths_in(result.hits), self.kb.sessions)
 
     async def _count_in_conversations(self, result: SearchResult) -> None:

@@ -65,7 +65,7 @@ _MIN_LETTERS = 4  # of a calendar word without a capital
 _UNREAL = frozenset({CONDITION, DROPPED, ALMOST, FICTION, IRONY, QUOTED, DOUBT, SAYS})
 _NOT_NEWER = _UNREAL | {PAST, BOUND}
 _SOME_DAY = date(2026, 6, 17)  # any, to tell words for the past from others
-_STAMPS = re.compile(r" ?\((?:said )?\d{4}-\d\d-\d\d(?: \d\d:\d\d)?\)")
+_STAMPS = re.compile(r" ?\((?:said )?(?:[^\W\d]+ )?\d{4}(?:-\d\d-\d\d(?: \d\d:\d\d)?)?\)")
 _NUMBER = re.compile(r"\d+(?:[.,:/'\u2019-]\d+)*")
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.(?=\s|$))", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")

@@ -67,7 +67,7 @@ _SCHEMA = (
 _KEY_LETTERS = 5  # by which forms of a word are found: `same_thing` compares them
 _MAX_CANDIDATES = 60
 _MOST_COMMON = 400  # lines with a term, above which it tells nothing
-_CATCH_UP_SECONDS = 0.3
+_CATCH_UP_SECONDS = 1.5  # mostly for one or two files, of which each takes a hundredth of it
 _LOOK_SECONDS = 30.0  # conversations change without a commit
 _BATCH = 200
 _MAX_CHAIN = 20
@@ -204,6 +204,9 @@ class Newer:
             done = 0
             for path in changed:
                 late = deadline is not None and time.monotonic() > deadline
+                if late:
+                    left = len(changed) - done
+                    _LOG.warning("Newer lines: %d files had to be left for the next time.", left)
                 if self._stop.is_set() or late:
                     break
                 self._read_file(path, there[path])

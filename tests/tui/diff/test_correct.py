@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
@@ -90,3 +91,26 @@ async def test_escape_leaves_everything_as_it_is_and_o_opens_a_place(tmp_path: P
             del screen
         await shell.until(lambda: shell.app.main.notes.current_path == MEMORY)
         assert "910" not in text(tmp_path, MEMORY)
+
+
+async def test_r_on_an_earlier_line_of_the_conversation_corrects_what_repeats_it(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "notes", scripted=False) as shell:
+        write(shell)
+        shell.app.kb.search.sync()
+        await shell.say("The rent of the flat in Mainz is 910 euros", wait=False)
+        await shell.until(lambda: "↶ before:" in shell.text)
+        await shell.press("shift+tab", "r")
+        await shell.until(lambda: isinstance(shell.app.screen, CorrectScreen))
+        screen = shell.app.screen
+        await shell.until(lambda: screen.rows.row_count)
+        assert "+ The rent of the flat in Mainz is 910 euros" in text_of(
+            screen.query_one("#correct-what")
+        )
+        await shell.press("enter")
+        await shell.until(lambda: shell.app.screen is shell.app.main)
+        await shell.until(lambda: "r marks it as past" not in shell.text)
+        assert "910" in text(tmp_path, MEMORY)
+        assert "Rent: 910 euros." in text(tmp_path, FLAT)
+        assert f"~~ → {datetime.now().astimezone().date()} " in text(tmp_path, DAY)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         DreamReport,
         ForgetPlan,
         Memory,
-        Said,
+        SaidBy,
     )
     from kbtui.workspace.layout import Layout
 
@@ -202,10 +202,10 @@ def _print_correction(plan: CorrectionPlan, layout: Layout) -> None:
         note("No place repeats it.")
 
 
-def _said_shown(said: Said | None, layout: Layout) -> str:
+def _said_shown(said: SaidBy | None, layout: Layout) -> str:
     if said is None:
         return ""
-    day = f", {said.when:%Y-%m-%d}" if said.when is not None else ""
+    day = f", {said.said.day}" if said.said is not None else ""
     return f"  ({said.who}{day}, {layout.file(said.path)}:{said.line})"
 
 

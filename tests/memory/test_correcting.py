@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from kbtui.memory.background.service import CorrectionPlan
 
-TODAY = date(2026, 11, 28)
+TODAY = datetime(2026, 11, 28, 12).astimezone()
 
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     overrides = {"search": {"semantic": False}, "models": {"chat": {"model": "offline"}}}
     with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as opened:
-        opened.memory.correcting._today = lambda: TODAY
+        opened.memory.correcting._clock = lambda: TODAY
         yield opened
 
 

@@ -40,13 +40,12 @@ from kbtui.memory.recall.correcting import (
     CorrectedPlace as CorrectedPlace,
     Correcting,
     CorrectionPlan as CorrectionPlan,
-    Said as Said,
+    SaidBy as SaidBy,
 )
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
 from kbtui.memory.recall.omissions import LeftOutMessage, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.memory.records.dates import local
 from kbtui.memory.records.ledger import Audit as Audit, Ledger
 from kbtui.memory.services import Services
 from kbtui.models.port import estimate_tokens
@@ -105,7 +104,7 @@ class Memory:
         self._dreaming = DreamJob(self.dream, history, hours, clock, self.dreaming)
         self.worker.add_job(self._dreaming)
         self.forgetting = Forgetting(services, self.tombstones, self.inbox)
-        self.correcting = Correcting(services, lambda: local(clock()).date())
+        self.correcting = Correcting(services, clock)
 
     def _build_consolidation(self, clock: Callable[[], datetime]) -> None:
         services, settings = self._services, self._services.settings.memory

@@ -25,6 +25,7 @@ from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.same_thing import is_newer
 from kbtui.memory.edits.turned import names_in
+from kbtui.memory.recall.said import Said, SaidTimes
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.claims import OWN_WORDS
 from kbtui.memory.records.committing import committed
@@ -61,13 +62,17 @@ _TARGET = re.compile(r"\[\[[^\]|]*(?=[\]|])|\]\([^)\s]*\)|<?[a-z][\w+.-]*://\S+"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A line that says the old or the new value: where it stands, who wrote it, and when."""
+class SaidBy:
+    """A line that says the old or the new value: where it stands, who wrote it, and when.
+
+    `said` is None where that isn't known, `time` what a line of the journal says.
+    """
 
     path: str
     line: int
     who: str = ""
-    when: datetime | date | None = None
+    said: Said | None = None
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class CorrectedPlace:
     kind: PlaceKind
     before: str
     after: str
-    said: Said
+    said: SaidBy
     key: str = ""
 
     @property
@@ -112,18 +117,19 @@ class CorrectionPlan:
     old: str
     new: str
     values: tuple[tuple[str, str], ...]
-    old_said: Said | None
-    new_said: Said | None
+    old_said: SaidBy | None
+    new_said: SaidBy | None
     places: tuple[CorrectedPlace, ...]
 
 
 class Correcting:
     """Plans and makes corrections; nothing changes before `correct`."""
 
-    def __init__(self, services: Services, today: Callable[[], date]) -> None:
+    def __init__(self, services: Services, clock: Callable[[], datetime]) -> None:
         self._services = services
         self._layout = services.workspace
-        self._today = today
+        self._times = SaidTimes(services.history, services.sessions, clock)
+        self._clock = clock
 
     def plan(self, old: str, new: str, about: str = "") -> CorrectionPlan:
         """Find every place that repeats the old value of the same thing.
@@ -138,14 +144,14 @@ class Correcting:
         """
         thing = _Thing.of(_bare(old), _bare(new), about)
         found: list[CorrectedPlace] = []
-        stating: list[tuple[str, Said]] = []
+        stating: list[tuple[str, SaidBy]] = []
         for path, text in self._files(thing):
             places = [*self._places(path, text, thing)]
-            said = self._said(path, text) if places or thing.is_stated_in(text) else None
-            if said is None:
-                continue
-            found += [replace(each, said=said(each.line)) for each in places]
-            stating += [(line, said(number)) for number, line in _stating(text, thing)]
+            saying = [*_stating(text, thing)]
+            numbers = {*(each.line for each in places), *(number for number, _ in saying)} - {0}
+            said = self._said(path, text, numbers) if numbers else {}
+            found += [replace(each, said=said.get(each.line, each.said)) for each in places]
+            stating += [(line, said[number]) for number, line in saying]
         if len(found) > _MAX_PLACES:
             raise UsageError(f"{len(found):,} places say so.", "Say more of what it is about.")
         said_old = [each for line, each in stating if normalise(line) == normalise(thing.old)]
@@ -178,7 +184,7 @@ class Correcting:
             for each in plan.places
             if not each.follows and (chosen is None or each.id in chosen)
         ]
-        today = self._today()
+        today = local(self._clock()).date()
         pointer = _pointer(plan, places, today)
 
         def work(change: Change) -> None:
@@ -247,36 +253,29 @@ class Correcting:
             place = "decision" if is_decision and place == "line" else place
             if is_day and place != "heading":
                 place = "journal"
-            yield CorrectedPlace(path, number + 1, place, line, after, Said(path, number + 1))
+            yield CorrectedPlace(path, number + 1, place, line, after, SaidBy(path, number + 1))
         yield from _property_places(path, text, about, thing)
 
-    def _said(self, path: str, text: str) -> Callable[[int], Said]:
-        """Return a function that says who wrote a line of a file, and when."""
+    def _said(self, path: str, text: str, numbers: Collection[int]) -> dict[int, SaidBy]:
+        """Return who wrote some lines of a file, and when."""
         try:
             origins = self._services.history.blame(path, text=text)
         except KbtuiError:
             origins = ()
+        times = self._times.of_lines(path, text, numbers)
         lines = text.split("\n")
-        day = day_of(path)
-
-        def said(number: int) -> Said:
-            origin = origins[number - 1] if 0 < number <= len(origins) else None
-            when: datetime | date | None = origin.time if origin is not None else None
-            if day is not None and 0 < number <= len(lines):
-                timed = TIMED_ITEM.match(lines[number - 1])
-                when = _at(day, timed["time"]) if timed else day
-            return Said(path, number, origin.who if origin is not None else "", when)
-
-        return said
+        is_day = day_of(path) is not None
+        found = {}
+        for number in numbers:
+            timed = TIMED_ITEM.match(lines[number - 1]) if is_day else None
+            who = origins[number - 1].who if number <= len(origins) else ""
+            time = timed["time"] if timed else ""
+            found[number] = SaidBy(path, number, who, times.get(number), time)
+        return found
 
 
-def _at(day: date, time: str) -> datetime:
-    hour, minute = map(int, time.split(":"))
-    return local(datetime(day.year, day.month, day.day, hour, minute))  # noqa: DTZ001 - local
-
-
-def _when(said: Said) -> str:
-    return said.when.isoformat() if said.when is not None else ""
+def _when(by: SaidBy) -> tuple[float, str, int]:
+    return by.said.moment if by.said is not None else 0.0, by.path, by.line
 
 
 def _stating(text: str, thing: _Thing) -> Iterator[tuple[int, str]]:
@@ -293,7 +292,7 @@ def _index_places(path: str, text: str, thing: _Thing) -> Iterator[CorrectedPlac
         after = thing.corrected(summary, (name.lstrip("- "),), ())
         if after is not None:
             whole = f"{name}: {after}"
-            yield CorrectedPlace(path, number, "index", line, whole, Said(path, number))
+            yield CorrectedPlace(path, number, "index", line, whole, SaidBy(path, number))
 
 
 def _property_places(
@@ -305,7 +304,7 @@ def _property_places(
             after = thing.corrected(value, about if key == _SUMMARY else [*about, key], ())
             if after is not None:
                 kind: PlaceKind = "summary" if key == _SUMMARY else "line"
-                yield CorrectedPlace(path, 0, kind, value, after, Said(path, 0), key)
+                yield CorrectedPlace(path, 0, kind, value, after, SaidBy(path, 0), key)
 
 
 # What is corrected -------------------------------------------------------------------------------
@@ -565,8 +564,7 @@ def _pointer(plan: CorrectionPlan, places: Sequence[CorrectedPlace], today: date
     """Return what a line of the journal points to: the newer line's day and time, or its note."""
     said = plan.new_said
     if said is not None and (day := day_of(said.path)) is not None:
-        time = f" {said.when:%H:%M}" if isinstance(said.when, datetime) else ""
-        return f"{day}{time}"
+        return f"{day} {said.time}".rstrip()
     stays = [each for each in places if each.kind != "journal"]
     path = said.path if said is not None else stays[0].path if stays else ""
     return f"[[{short_name(path)}]]" if path else today.isoformat()

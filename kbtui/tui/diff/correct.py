@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
 from textual import on
@@ -17,9 +16,9 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Commit
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.background.service import CorrectedPlace, CorrectionPlan, Said
+from kbtui.memory.background.service import CorrectedPlace, CorrectionPlan, SaidBy
 from kbtui.presentation.notes import Names, names_of
-from kbtui.presentation.times import format_time
+from kbtui.presentation.times import format_day
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import run_with_progress
@@ -189,12 +188,12 @@ class CorrectScreen(FullScreen[Commit]):
             leave_for(self, OpenEntry(place.path, place.line or None))
 
 
-def _said(said: Said) -> str:
-    when = format_time(said.when) if isinstance(said.when, datetime) else str(said.when or "")
+def _said(said: SaidBy) -> str:
+    when = format_day(said.said.day) if said.said is not None else ""
     return "".join(f"  {part}" for part in (said.who, when) if part)
 
 
-def _who(said: Said | None, names: Names) -> str:
+def _who(said: SaidBy | None, names: Names) -> str:
     if said is None:
         return ""
     return f"{_said(said)}  in {names[said.path].title}"

@@ -303,7 +303,7 @@ class _ImportWork:
 
 
 def _say_report(kb: KnowledgeBase, report: Report) -> None:
-    from kbtui.importers.frontends import reported
+    from kbtui.importers.frontends import reported, unread
 
     say(reported(report))
     for came in report.sessions[:_MAX_SHOWN]:
@@ -319,6 +319,8 @@ def _say_report(kb: KnowledgeBase, report: Report) -> None:
     if more:
         note(f"… and {more:,} more: `kbtui sessions` and `kbtui list` show them.")
     _say_skipped(report.skipped)
+    if line := unread(report):
+        note(f"kbtui: {line}")
     if report.sessions or report.entries:
         note(f"Take it back with: kbtui undo --batch {report.batch}")
 
@@ -348,5 +350,6 @@ def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
         "entries": [kb.workspace.file(path) for path in report.entries],
         "known": report.known,
         "named": report.named,
+        "unread": report.unread,
         "skipped": [asdict(each) for each in report.skipped],
     }

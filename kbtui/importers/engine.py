@@ -21,6 +21,7 @@ from typing import Any
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
+from kbtui.importers.accounting import Account
 from kbtui.importers.batches import Batch, resume_or_begin, timestamp
 from kbtui.importers.export_files import PACKED, OpenedExport
 from kbtui.importers.notes import Notes
@@ -206,6 +207,8 @@ class Report:
         known: Conversations and notes that brought nothing new.
         read: Conversations and notes that could be read.
         named: Counts of content that wasn't imported, by kind.
+        unread: Counts of texts of records that are in nothing that came in, by the pattern of their
+            path in the file; what `named` says by kind is among them.
     """
 
     batch: str
@@ -215,6 +218,7 @@ class Report:
     known: int = 0
     read: int = 0
     named: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
     skipped: list[Skipped] = field(default_factory=list)
 
     @property
@@ -293,8 +297,10 @@ def run(
     incoming = _Incoming(services, source, batch.id, redactor)
     notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
     notes.before_file = batch.add_file
+    opened.account = account = Account()
     try:
         for item in _items(opened, source, watch):
+            account.settle(item)
             if isinstance(item, Skipped):
                 report.skipped.append(item)
                 continue
@@ -314,6 +320,9 @@ def run(
         ) from error
     finally:
         redactor.close()
+        opened.account = None
+        account.close()
+        report.unread = account.missing
         report.sessions, report.entries = incoming.sessions, notes.written
         report.known = incoming.known + notes.known
         report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:10_000]

@@ -12,12 +12,12 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
 from kbtui.errors import NotFoundError, UnreadableError
 from kbtui.text import clean_line
@@ -42,6 +42,16 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TEXT_SUFFIXES = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
+class TakesRecords(Protocol):
+    """What takes the records of an export's members as they are read."""
+
+    def begin(self, name: str) -> bool:
+        """Begin to read a member; return False if that was done before."""
+
+    def add(self, name: str, record: Mapping[str, Any]) -> None:
+        """Take a record of a member."""
+
+
 class OpenedExport:
     """A file, a folder or a zip that is being imported.
 
@@ -51,6 +61,7 @@ class OpenedExport:
         done: Bytes read so far.
         taken: Names of members that a source has read, or knows to contain nothing more.
         head_size: How many bytes of a member tell sources what it is.
+        account: What counts the texts of its records that come to nothing, during an import.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,6 +77,7 @@ class OpenedExport:
         self.done = 0
         self.taken: set[str] = set()
         self.head_size = 64 << 10
+        self.account: TakesRecords | None = None
         self._heads: dict[str, bytes] = {}
         self._cached_size = 0
         self._zip: zipfile.ZipFile | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.importers.export_files import PACKED, OpenedExport
-from kbtui.text import counted
+from kbtui.text import clean_line, counted
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ WHAT_IS_KNOWN = (
     " Evernote, Google Keep, Joplin, Roam, Logseq, nanobot and ShareGPT keep or export, and folders"
     " of Markdown or of web pages (Apple Notes): as a file, a folder or a zip."
 )
+_SHOWN = 3
 _PLURALS = {
     "step of a tool": ("step of a tool", "steps of tools"),
     "notice of the program": ("notice of the program", "notices of the program"),
@@ -115,6 +116,21 @@ def reported(report: Report) -> str:
     if report.named:
         parts.append(named(report.named))
     return f"{report.source}: {'; '.join(parts)}."
+
+
+def unread(report: Report) -> str:
+    """Name the texts of an export that are in nothing that came in, by where they stand."""
+    if not report.unread:
+        return ""
+    most = [
+        f"{count:,} at {clean_line(where)}" for where, count in report.unread.most_common(_SHOWN)
+    ]
+    more = len(report.unread) - _SHOWN
+    rest = f" and {more:,} more places" if more > 0 else ""
+    total = counted(report.unread.total(), "text")
+    return (
+        f"not in any message or note: {total} of the files' own records ({'; '.join(most)}{rest})"
+    )
 
 
 def remembered(done: Remembered) -> str:

@@ -230,6 +230,25 @@ def list_key(head: bytes) -> str:
 
 
 def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
+    """Yield the objects of a JSON Lines file, each of which is accounted for, as `_json_lines`."""
+    return _accounted(opened, name, _json_lines(opened, name))
+
+
+def _accounted(
+    opened: OpenedExport, name: str, records: Iterator[Record | Skipped]
+) -> Iterator[Record | Skipped]:
+    """Yield records that are read for the first time, each of which must come to something."""
+    account = opened.account
+    if account is None or not account.begin(name):
+        yield from records
+        return
+    for each in records:
+        if not isinstance(each, Skipped):
+            account.add(name, each)
+        yield each
+
+
+def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     """Yield the objects of a JSON Lines file, then one report about all unreadable lines.
 
     Raises:
@@ -258,7 +277,14 @@ def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
 def json_list(
     opened: OpenedExport, name: str, key: str = "conversations"
 ) -> Iterator[Record | Skipped]:
-    """Yield the objects of a top-level list, or of the list at `key` of an object."""
+    """Yield the objects of a top-level list, or of the list at `key` of an object.
+
+    Each is accounted for.
+    """
+    return _accounted(opened, name, _json_list(opened, name, key))
+
+
+def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | Skipped]:
     with opened.open(name) as stream:
         for each in elements(stream, key):
             if isinstance(each, dict):

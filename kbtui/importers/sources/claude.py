@@ -173,6 +173,8 @@ def _omitted_kinds(message: Record) -> Iterator[str]:
         if not each.text("extracted_content").strip():
             yield "file"
     yield from ("file" for _ in message.records("files"))
+    if not message.records("content") and "hinking" in message.text("text"):
+        yield from ("thought" for _ in _THINKING.finditer(message.text("text")))
     for block in message.records("content"):
         kind = block.text("type")
         if kind in _HIDDEN and not _block(block, {}):

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import mimetypes
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, 
 from kbtui.importers.note_paths import relative
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import has_any, read_each
-from kbtui.text import slugify
+from kbtui.text import counted, slugify
 
 if TYPE_CHECKING:
     from kbtui.importers.export_files import OpenedExport
@@ -35,6 +36,7 @@ _LINK = re.compile(
     r"\[([^\[\]\n]+)\]\((?:evernote:///view/|https?://(?:www\.)?evernote\.com/shard/)[^()\s]*?"
     r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?/?\)"
 )
+_MIN_WORDS = 4
 _MAX_HELD = 32 << 20  # characters
 _CHUNK = 1 << 18
 _MAX_TEXT = 32 << 20
@@ -60,6 +62,10 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
     yield from read_each(opened, _files(opened), read)
     yield from notes.held_back()
+    if notes.left_out:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in notes.left_out.most_common(5))
+        place = counted(notes.left_out.total(), "text")
+        yield Skipped(place, f"The notes don't show it, or kbtui doesn't know it: {kinds}.")
 
 
 def _files(opened: OpenedExport) -> Iterator[str]:
@@ -116,6 +122,7 @@ class _Notes:
 
     folder: str = ""
     done: list[Item] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)  # by what holds it
     _held: list[ImportedNote] = field(default_factory=list)
     _held_size: int = 0
     _places: dict[str, str] = field(default_factory=dict)  # by title, "" if two notes have it
@@ -126,7 +133,7 @@ class _Notes:
         title = line_of(note.text("title")) or "Untitled"
         created, text = note.text("created").strip(), note.text("content")
         name = self._unique_id(line_of(note.text("guid")) or digest(created, title))
-        body = to_markdown(text, lambda tree: _prepare(tree, note.files))
+        body = to_markdown(text, lambda tree: _prepare(tree, note.files), dropped=self.left_out)
         unlinked = [path for path, _ in note.files.values() if relative_link(path) not in body]
         lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in unlinked]
         tasks = "\n".join(filter(None, [_reminder(note, title), *note.tasks]))
@@ -267,7 +274,8 @@ class _EnexReader:
         if name == "data" and parent == "resource" and self._file:
             self._file.take(text)
         elif name not in _FIELDS:
-            return
+            if len(text.split(None, _MIN_WORDS)) >= _MIN_WORDS:
+                self._notes.left_out["/".join(self._path[2:])] += 1
         elif parent in ("note", "note-attributes"):
             self._size += len(text)
             if self._size > _MAX_TEXT:

@@ -193,3 +193,12 @@ def test_links_of_evernote_lead_to_notes_of_one_title_or_id(tmp_path: Path, read
     )
     found = {each.title: each for each in read(SOURCE, file)}
     assert found["Index"].text.startswith("[Boiler](boiler.md) [Twice](evernote:///")
+
+
+def test_what_evernote_notes_hold_unseen_is_counted(tmp_path: Path, read: Any) -> None:
+    inner = "<note-attributes><place-name>a place with four words</place-name></note-attributes>"
+    enml = "<div>Seen</div><div style='display:none'>not seen</div>"
+    found, left_out = read(SOURCE, put(tmp_path, note("A", enml, inner)))
+    assert found.text == "Seen"
+    assert left_out.place == "2 texts"
+    assert "1 note-attributes/place-name" in left_out.why

@@ -1,0 +1,151 @@
+"""What of an export came in: every text that a record holds is found in an item, or is counted.
+
+Sources say what they leave out on purpose. What they don't know of, nobody would miss, so the
+engine compares the records that were read with the items that came of them. A text of some words
+that is in none of these is counted under the pattern of its path, ``mapping.*.message.content``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Skipped
+
+_MIN_WORDS = 4
+_KEY = 32  # letters and digits that tell a text from others
+_MAX_LENGTH = 4096  # characters of a text that are compared
+_MAX_PENDING = 50_000  # texts whose items may still come
+_MAX_SEARCHED = 2_000  # texts that are looked for anywhere in an item, not only where lines begin
+_HOPELESS = 100  # texts of one pattern, none of which came in: no other is waited for
+_ID = re.compile(r"(?=.*[0-9])[\w.:/+\- ]{8,}|[0-9]+|.*[/\\].*")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_MARKS = re.compile(r"[\W_]+")
+_MAX_DEPTH = 60
+Leaf = tuple[str, str]
+"""The pattern of a text's path, and the text."""
+
+
+@dataclass(slots=True)
+class Account:
+    """The texts of the records of one import that are in no item yet.
+
+    Attributes:
+        missing: Counts of texts that are in no item, by the pattern of their path.
+        firsts: The member in which the first of each is.
+    """
+
+    missing: Counter[str] = field(default_factory=Counter)
+    firsts: dict[str, str] = field(default_factory=dict)
+    _pending: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by key
+    _fresh: list[tuple[str, str]] = field(default_factory=list)  # keys and texts since an item
+    _came: set[str] = field(default_factory=set)  # patterns
+    _lost: Counter[str] = field(default_factory=Counter)  # patterns
+    _read: Counter[str] = field(default_factory=Counter)  # members
+    _size: int = 0
+
+    def begin(self, name: str) -> bool:
+        """Begin to read a member; return False if that was done before: its texts count once."""
+        self._read[name] += 1
+        return self._read[name] == 1
+
+    def add(self, name: str, record: Mapping[str, Any]) -> None:
+        """Take the texts of a record of a member."""
+        for pattern, text in leaves_of(record):
+            if self._lost[pattern] >= _HOPELESS and pattern not in self._came:
+                self._miss(pattern, name)
+                continue
+            key = bare(text)[:_KEY]
+            self._pending.setdefault(key, []).append((pattern, name))
+            self._fresh.append((key, text))
+            self._size += 1
+        while self._size > _MAX_PENDING:
+            for pattern, member in self._take(next(iter(self._pending))):
+                self._miss(pattern, member)
+
+    def settle(self, item: Item) -> None:
+        """Strike out what is in an item."""
+        if not self._pending:
+            return
+        text = _text_of(item)
+        for line in text.split("\n"):
+            self._strike(bare(line)[:_KEY])
+            if ": " in line:  # behind the name of who said it
+                self._strike(bare(line.partition(": ")[2])[:_KEY])
+        whole = None
+        for key, leaf in self._fresh[:_MAX_SEARCHED]:
+            if key not in self._pending:
+                continue
+            whole = bare(text) if whole is None else whole
+            own = bare(leaf)
+            if key in whole or own[-_KEY // 2 :] in whole:
+                self._strike(key)
+            else:
+                self._lost.update(pattern for pattern, _ in self._pending[key])
+        self._fresh.clear()
+
+    def close(self) -> None:
+        """Count what is in no item."""
+        for key in list(self._pending):
+            for pattern, name in self._take(key):
+                self._miss(pattern, name)
+
+    def _strike(self, key: str) -> None:
+        if key in self._pending:
+            self._came.update(pattern for pattern, _ in self._take(key))
+
+    def _take(self, key: str) -> list[tuple[str, str]]:
+        found = self._pending.pop(key)
+        self._size -= len(found)
+        return found
+
+    def _miss(self, pattern: str, name: str) -> None:
+        self.missing[pattern] += 1
+        self.firsts.setdefault(pattern, name)
+
+
+def bare(text: str) -> str:
+    """Return the letters and digits of a text outside of tags, which survive any conversion."""
+    if "&" in text:
+        text = unescape(text)
+    if "<" in text:
+        text = _TAG.sub("", text)
+    return _MARKS.sub("", text)
+
+
+def leaves_of(value: Any) -> Iterator[Leaf]:
+    """Yield the texts of four words or more within a value, with the patterns of their paths."""
+    stack: list[tuple[str, Any, int]] = [("", value, 0)]
+    while stack:
+        pattern, value, depth = stack.pop()
+        if isinstance(value, str):
+            if len(value.split(None, _MIN_WORDS)) >= _MIN_WORDS:
+                yield pattern, value[:_MAX_LENGTH]
+        elif depth < _MAX_DEPTH and isinstance(value, dict):
+            lead = f"{pattern}." if pattern else ""
+            are_ids = len(value) > 1 and all(isinstance(each, dict) for each in value.values())
+            stack += [
+                (f"{lead}{'*' if are_ids or _ID.fullmatch(key) else key}", each, depth + 1)
+                for key, each in value.items()
+                if isinstance(each, str | dict | list)
+            ]
+        elif depth < _MAX_DEPTH and isinstance(value, list):
+            inner = f"{pattern}[]"
+            stack += [
+                (inner, each, depth + 1) for each in value if isinstance(each, str | dict | list)
+            ]
+
+
+def _text_of(item: Item) -> str:
+    if isinstance(item, Skipped):
+        return f"{item.place}\n{item.why}"
+    if isinstance(item, ImportedNote):
+        return "\n".join((item.title, item.text, *item.tags, item.url, item.folder))
+    if isinstance(item, ImportedConversation):
+        said = ("\n".join((each.text, *each.attached)) for each in item.messages)
+        return "\n".join((item.title, *said))
+    raise AssertionError(item)

@@ -25,6 +25,7 @@ _HOPELESS = 100  # texts of one pattern, none of which came in: no other is wait
 _ID = re.compile(r"(?=.*[0-9])[\w.:/+\- ]{8,}|[0-9]+|.*[/\\].*")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _MARKS = re.compile(r"[\W_]+")
+_MAX_NAME = 80
 _MAX_DEPTH = 60
 Leaf = tuple[str, str]
 """The pattern of a text's path, and the text."""
@@ -46,6 +47,7 @@ class Account:
     _came: set[str] = field(default_factory=set)  # patterns
     _lost: Counter[str] = field(default_factory=Counter)  # patterns
     _read: Counter[str] = field(default_factory=Counter)  # members
+    _has_marks: bool = False  # of HTML, which are in no item
     _size: int = 0
 
     def begin(self, name: str) -> bool:
@@ -59,7 +61,9 @@ class Account:
             if self._lost[pattern] >= _HOPELESS and pattern not in self._came:
                 self._miss(pattern, name)
                 continue
-            key = bare(text)[:_KEY]
+            has_marks = "<" in text or "&" in text
+            self._has_marks = self._has_marks or has_marks
+            key = bare(text)[:_KEY] if has_marks else _start(text)
             self._pending.setdefault(key, []).append((pattern, name))
             self._fresh.append((key, text))
             self._size += 1
@@ -73,16 +77,18 @@ class Account:
             return
         text = _text_of(item)
         for line in text.split("\n"):
-            self._strike(bare(line)[:_KEY])
-            if ": " in line:  # behind the name of who said it
-                self._strike(bare(line.partition(": ")[2])[:_KEY])
+            self._strike(_start(line))
+            if ": " in line[:_MAX_NAME]:  # behind the name of who said it
+                self._strike(_start(line.partition(": ")[2]))
+            if self._has_marks:
+                self._strike(bare(line)[:_KEY])
         whole = None
         for key, leaf in self._fresh[:_MAX_SEARCHED]:
             if key not in self._pending:
                 continue
             whole = bare(text) if whole is None else whole
             own = bare(leaf)
-            if key in whole or own[-_KEY // 2 :] in whole:
+            if own[:_KEY] in whole or own[-_KEY // 2 :] in whole:
                 self._strike(key)
             else:
                 self._lost.update(pattern for pattern, _ in self._pending[key])
@@ -106,6 +112,11 @@ class Account:
     def _miss(self, pattern: str, name: str) -> None:
         self.missing[pattern] += 1
         self.firsts.setdefault(pattern, name)
+
+
+def _start(text: str) -> str:
+    """Return how a text begins, which is how a line of an item does that has it as it is."""
+    return text.lstrip()[:_KEY].partition("\n")[0].rstrip()
 
 
 def bare(text: str) -> str:

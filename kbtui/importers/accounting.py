@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
 from typing import Any
 
@@ -128,19 +129,28 @@ def bare(text: str) -> str:
     return _MARKS.sub("", text)
 
 
+@lru_cache(maxsize=4096)
+def _below(pattern: str, key: str) -> str:
+    """Return the pattern of a value in a record, in which all ids are one."""
+    name = "*" if _ID.fullmatch(key) else key
+    return f"{pattern}.{name}" if pattern else name
+
+
 def leaves_of(value: Any) -> Iterator[Leaf]:
     """Yield the texts of four words or more within a value, with the patterns of their paths."""
     stack: list[tuple[str, Any, int]] = [("", value, 0)]
     while stack:
         pattern, value, depth = stack.pop()
         if isinstance(value, str):
-            if len(value.split(None, _MIN_WORDS)) >= _MIN_WORDS:
+            if (
+                len(value) >= 2 * _MIN_WORDS - 1
+                and len(value.split(None, _MIN_WORDS)) >= _MIN_WORDS
+            ):
                 yield pattern, value[:_MAX_LENGTH]
         elif depth < _MAX_DEPTH and isinstance(value, dict):
-            lead = f"{pattern}." if pattern else ""
             are_ids = len(value) > 1 and all(isinstance(each, dict) for each in value.values())
             stack += [
-                (f"{lead}{'*' if are_ids or _ID.fullmatch(key) else key}", each, depth + 1)
+                (_below(pattern, "*" if are_ids else key), each, depth + 1)
                 for key, each in value.items()
                 if isinstance(each, str | dict | list)
             ]

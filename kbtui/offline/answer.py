@@ -277,9 +277,9 @@ def _is_first(
     if order.is_newer(other, line):
         return False
     both = query.is_covered_by(line) and query.is_covered_by(other)
-    if not both and _shared(line, other, min) < _SAME_TOPIC:
-        return False
     own, theirs = order.standing(question, line), order.standing(question, other)
+    if not both and _shared(line, other, min) < _SAME_TOPIC:
+        return own < theirs and query.coverage(line) >= query.coverage(other) > 0
     return own < theirs if own != theirs else 0 < order.moment(other) < order.moment(line)
 
 

@@ -33,9 +33,9 @@ _HEADINGS: dict[str, str] = {
 @click.option("--ics", is_flag=True, help="As a calendar (iCalendar); private ones aren't in it.")
 @pass_place
 def tasks(place: WorkspaceOption, words: tuple[str, ...], as_json: bool, ics: bool) -> int:
-    """List the open tasks of journal and notes, late ones first; only those with all WORDS.
+    """List the open tasks, late ones first.
 
-    Tasks are list items with an empty checkbox. Their dates may be Obsidian Tasks' signs,
+    Only those with all WORDS, of journal and notes. Tasks are list items with an empty checkbox. Their dates may be Obsidian Tasks' signs,
     Dataview's fields, or words.
     """
     if ics and as_json:

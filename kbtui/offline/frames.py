@@ -13,7 +13,6 @@ A frame costs a paraphrase its place, never the sentence, so a list may rather h
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
@@ -62,8 +61,8 @@ _BY_WORDS = (
     IRONY,
 )
 _OWN, _RELATION, _OTHERS, _SPEAKER, _CERTAIN = "own", "relation", "others", "speaker", "certain"
+_KIN = "kin"
 _MAX_ANSWER = 3  # words of an answer that says nothing by itself
-_MAX_GAP = 90  # characters between the words of a phrase
 _MAX_BETWEEN = 2  # words between "my" and "sister"
 _QUOTED = re.compile(
     r"\"[^\"\n]{2,}\"|\u201c[^\u201d\n]{2,}[\u201d\u201c]|\u201e[^\u201c\u201d\n]{2,}[\u201c\u201d]"
@@ -123,7 +122,7 @@ def kin_of(text: str, name: str) -> tuple[int, str] | None:
 @cache
 def _kin(code: str) -> dict[str, int]:
     """Return the words for relatives, folded, each with its relation."""
-    groups = enumerate(_lists(code)["kin"])
+    groups = enumerate(_lists(code)[_KIN])
     return {token.word: number for number, group in groups for token in tokens(group)}
 
 
@@ -249,9 +248,8 @@ def _plain(text: str) -> str:
 
 @cache
 def _framing_words(code: str) -> frozenset[str]:
-    lists = _lists(code)
-    phrases = (each for kind in (*_BY_WORDS, _OWN) for each in lists[kind])
-    return frozenset(token.word for each in phrases if "*" not in each for token in tokens(each))
+    words = language_with(code).frame_words
+    return frozenset().union(*[words[name] for name in (*_BY_WORDS, _OWN, _KIN)])
 
 
 def _lists(code: str) -> Mapping[str, list[str]]:
@@ -260,8 +258,7 @@ def _lists(code: str) -> Mapping[str, list[str]]:
 
 @cache
 def _pattern(code: str, name: str) -> re.Pattern[str]:
-    phrases = sorted(filter(None, _lists(code)[name]), key=len, reverse=True)
-    return re.compile("|".join(map(_phrase_pattern, phrases)) or r"(?!)")
+    return re.compile(language_with(code).frame_patterns[name])
 
 
 @cache
@@ -269,30 +266,3 @@ def _own_saying(code: str) -> re.Pattern[str]:
     """Return the pattern of what speakers say themselves: *I said*."""
     speaker, says = (_pattern(code, name).pattern for name in (_SPEAKER, SAYS))
     return re.compile(rf"(?:{speaker})\s+(?:{says})")
-
-
-def _phrase_pattern(phrase: str) -> str:
-    start = r"(?<!\w)(?<!\w\w')" if phrase[:1] != "'" else ""  # after l', but not in don't
-    words = [_word_pattern(each) for each in phrase.split()]
-    body = words[0]
-    for word in words[1:]:
-        gap = "" if word == _GAP or body.endswith(_GAP) else r"\s+"
-        body += gap + word
-    last = phrase[-1:]
-    return f"{start}{body}" + (r"(?!\w)" if last.isalnum() else "")
-
-
-_GAP = rf"\b[^.!?]{{1,{_MAX_GAP}}}?\b"
-
-
-def _word_pattern(word: str) -> str:
-    if word == "..":
-        return _GAP
-    return "".join(r"[\w'-]*" if char == "*" else _char_pattern(char) for char in word)
-
-
-def _char_pattern(char: str) -> str:
-    bare = unicodedata.normalize("NFD", char)[0]
-    if bare != char:
-        return f"[{char}{bare}]"
-    return "(?:ß|ss)" if char == "ß" else re.escape(char)

@@ -49,6 +49,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from kbtui.cache import compiled
+from kbtui.offline.frame_patterns import pattern_of
 from kbtui.search.index import analyser
 from kbtui.text import fold
 
@@ -63,7 +64,14 @@ _NOT_IN_KNOWN = frozenset(
     ("labels", "delete", "erase", "everything", "note", "rename", "into", "tail", "undo")
 ) | {"polite", "request", "clause", "asks_tasks", "asks_coming", "asks_day", "asserts"}
 # What decides how the lists are split and stemmed.
-_CODE = (__name__, "kbtui.text", analyser.__name__, "whoosh.lang.porter2", "whoosh.lang.stopwords")
+_CODE = (
+    __name__,
+    pattern_of.__module__,
+    "kbtui.text",
+    analyser.__name__,
+    "whoosh.lang.porter2",
+    "whoosh.lang.stopwords",
+)
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
 
@@ -150,6 +158,10 @@ class Language:
     """The numbers and units in these phrases, word by word."""
     frames: dict[str, list[str]]
     """The phrases that frame a statement, as written in the file; see `kbtui.offline.frames`."""
+    frame_patterns: dict[str, str]
+    """The same as patterns."""
+    frame_words: dict[str, list[str]]
+    """The words of those phrases that stand for no others, folded."""
 
     @property
     def nouns_have_capitals(self) -> bool:
@@ -234,8 +246,15 @@ def _read(code: str, text: str) -> dict[str, Any]:
     return {"code": code, "lists": lists, "small": small, "places": places} | {
         "month_names": months,
         "frames": frames,
+        "frame_patterns": {name: pattern_of(phrases) for name, phrases in frames.items()},
+        "frame_words": {name: _frame_words(phrases) for name, phrases in frames.items()},
         **times,
     }
+
+
+def _frame_words(phrases: Iterable[str]) -> list[str]:
+    plain = (phrase for phrase in phrases if "*" not in phrase)
+    return list({token.word: None for phrase in plain for token in tokens(phrase)})
 
 
 def _times(phrases: Mapping[str, Iterable[str]], numbers: Iterable[str]) -> dict[str, Any]:

@@ -165,16 +165,18 @@ async def test_what_changes_several_files_goes_on_with_what_waits_for_them(
 async def test_a_name_of_what_is_there_and_of_what_is_proposed_is_ambiguous(
     kb: KnowledgeBase, session: Session, inbox: Inbox
 ) -> None:
+    with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("It waits.")]) as server:
+        await ask(kb, session, "Note Alice", model_at(server))
     kb.library.create("topic", "Alice", body="A song.")
     script = [
-        Reply(tool_calls=[new("Alice"), call("edit_entry", entry="Alice", append="- tea")]),
+        Reply(tool_calls=[call("edit_entry", entry="Alice", append="- tea")]),
         Reply(tool_calls=[call("edit_entry", entry="people/alice", append="- tea")]),
         Reply("It waits."),
     ]
     with ScriptedServer(script) as server:
-        told = await ask(kb, session, "Note Alice", model_at(server))
-    assert [each.ok for each in told.tools] == [True, False, True]
-    assert "people/alice, topics/alice" in told.tools[1].output
+        told = await ask(kb, session, "Alice likes tea", model_at(server))
+    assert [each.ok for each in told.tools] == [False, True]
+    assert "people/alice, topics/alice" in told.tools[0].output
     (proposal,) = inbox.list()
     assert proposal.paths == (ALICE,)
 

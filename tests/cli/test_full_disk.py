@@ -33,6 +33,7 @@ READING = {
     "log": (("log",), "Bob"),
     "diff": (("diff", "HEAD"), "+edited outside"),
     "why": (("why", "topics/bob:9"), "You wrote it."),
+    "tasks": (("tasks",), ""),
     "sessions": (("sessions",), "Where does Alice live?"),
     "inbox": (("inbox",), "Nothing waits."),
     "audit": (("audit",), "0 unaccounted"),

@@ -423,6 +423,7 @@ _FENCES_BY_HAND = {
     "agent/turn.py": "writes one",
     "cli/help.py": "lays out pages of our own",
     "importers/html_writer.py": "writes one",
+    "importers/outlines.py": "puts the end of one on a line of its own",
     "importers/sources/aider.py": "the log of another program, which no Markdown reader reads",
     "importers/sources/chatgpt.py": "writes one",
     "importers/sources/claude.py": "an element of another program, in a fence or not",

@@ -28,7 +28,7 @@ SAID = (
     (1, "assistant", "Good morning! What is on the agenda?"),
     (2, "user", "My favorite color is blue."),
     (3, "assistant", "Noted."),
-    (4, "user", "I prefer tabs over spaces."),
+    (4, "user", "I prefer tabs over spaces, as we all do."),
     (5, "assistant", "Noted."),
 )
 

@@ -409,7 +409,7 @@ def test_in_the_app_a_message_and_an_edit_stay_drafts(place: Place) -> None:
     with start(place.root) as app:
         app.wait_for("Heron", "no model")
         app.send("Tea is at four.\r")
-        app.wait_for("Noted.")
+        app.wait_for("✓ today")
         app.send("\x1bOR")  # F3
         app.send("\x1b[B\re")
         app.wait_for("Ctrl+S")

@@ -226,10 +226,12 @@ class BackgroundModels:
         model = self._registry.chat(role)
         if isinstance(model, LiteLLMModel):
             model.read_window()
+        return MeteredModel(model, self._budget, ask_first=not self._is_chosen(role))
+
+    def _is_chosen(self, role: str) -> bool:
+        """Return whether the model was chosen by a person or found in the environment."""
         own = getattr(self._settings.models, _FIELDS[role])
-        # A person needn't be asked who has chosen the model, or has it in the environment.
-        is_chosen = own.model is not None or not self._registry.describe().reason
-        return MeteredModel(model, self._budget, ask_first=not is_chosen)
+        return own.model is not None or not self._registry.describe().reason
 
 
 def _cost(usage: Usage) -> float:

@@ -411,7 +411,7 @@ def test_in_the_app_a_message_and_an_edit_stay_drafts(place: Place) -> None:
         app.send("Tea is at four.\r")
         app.wait_for("✓ today")
         app.send("\x1bOR")  # F3
-        app.send("\x1b[B\re")
+        app.send("\x1b[B\x1b[B\re")
         app.wait_for("Ctrl+S")
         app.send("Typed too late. ")
         app.wait_for("Typed too late.")

@@ -35,8 +35,8 @@ _HEADINGS: dict[str, str] = {
 def tasks(place: WorkspaceOption, words: tuple[str, ...], as_json: bool, ics: bool) -> int:
     """List the open tasks, late ones first.
 
-    Only those with all WORDS, of journal and notes. Tasks are list items with an empty checkbox. Their dates may be Obsidian Tasks' signs,
-    Dataview's fields, or words.
+    Only those with all WORDS, of journal and notes. Tasks are list items with an empty checkbox.
+    Their dates may be Obsidian Tasks' signs, Dataview's fields, or words.
     """
     if ics and as_json:
         raise UsageError("--ics and --json are two forms.", "Choose one of them.")

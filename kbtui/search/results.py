@@ -123,6 +123,9 @@ def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
 
     If none has a word, and the best is an answer, all stay.
     """
+    worded = [hit for hit in hits if hit.explain.lexical_rank is not None]
+    if worded:
+        return worded, [hit for hit in hits if hit.explain.lexical_rank is None]
     strong = [hit for hit in hits if not hit.is_by_meaning_alone]
     weak = [hit for hit in hits if hit.is_by_meaning_alone]
     if not strong and any(hit.is_relevant for hit in weak):

@@ -40,7 +40,7 @@ SAMPLES = 120
 _FEW = 40
 """Actions come back to the same few entries, so that a flat line can be flat."""
 _PATIENCE = 60.0
-_ANSWERED = "Remembered", "From your notes", "nearest:", "don't know", "▌"
+_ANSWERED = "✓ remembered", "nearest:", "don't know", "▌"
 
 
 @dataclass

@@ -439,7 +439,8 @@ class Client:
         self._backend = Backend(lambda: world.kb, "test")
         self._server = make_server(self._backend)
         session = SimpleNamespace(client_params=None)
-        self._request = SimpleNamespace(session=session, request=None)
+        version = "2025-11-25"
+        self._request = SimpleNamespace(session=session, request=None, protocol_version=version)
 
     @property
     def methods(self) -> set[str]:

@@ -2,20 +2,21 @@
 
 Invariants I1 to I5 of the design, after each of many kills: what was acknowledged is in the
 history; the files are what the newest commit says; nothing is gone that nobody asked to go; git
-finds nothing wrong and no lock stays; the cursor only grows, in the same commit as what was made
-of the entries before it, and nothing is dreamt about twice.
+finds nothing wrong and no lock stays; nothing counts as read, since no model has read it, and what
+was made stays made, once.
 """
 
 from __future__ import annotations
 
 import os
 import random
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.records.cursors import CURSORS, Cursors
+from kbtui.memory.records.cursors import Cursors
 from tests.faults.test_memory_kills import Victim
 from tests.faults.world import MINE, NOTE, REPOSITORY, check_with_git
 from tests.memory.dream_room import MEMORY, archive, machine, person
@@ -23,6 +24,8 @@ from tests.memory.memory_room import START, Clock, Room, open_room
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.memory.records.archive_lines import ArchiveEntry
 
 pytestmark = pytest.mark.faults
 TWICE = f"{MINE}- Kept as it is\n"
@@ -59,13 +62,11 @@ def _check(root: Path, acked: list[str], before: int = 0) -> int:
     assert room.read(MEMORY).startswith(MINE), "I3"
     gone = [each.path for c in commits for each in c.paths if each.kind == "deleted"]
     assert all(path.endswith("-twin.md") for path in gone), "I3"
-    dreams = [commit.origin.cursor for commit in commits if commit.actor is Actor.DREAM]
-    assert dreams == sorted(dreams, key=lambda cursor: -(cursor or 0)), "I5: cursors"
-    assert len(dreams) == len(set(dreams)), "I5: twice"
-    seen = max(Cursors(room.workspace, room.history).seen().values(), default=0)
-    assert seen == (dreams[0] if dreams else 0), "I5: the cursor is that of the last commit"
-    assert room.exists(CURSORS) == bool(dreams)
-    assert seen >= before, "I5: the cursor went back"
+    read = [commit.origin.cursor for commit in commits if commit.actor is Actor.DREAM]
+    assert not any(read), "I5: without a model nothing counts as read"
+    assert not Cursors(room.workspace, room.history).seen()
+    seen = sum(map(partial(_is_tidied, room), room.pipeline.archive.entries()))
+    assert seen >= before, "I5: what was made went back"
     assert room.pipeline.archive.problems() == ()
     _check_made(room, seen)
     assert not [*room.root.rglob("*.conflict-*"), *room.root.rglob(".*.tmp")]
@@ -73,12 +74,15 @@ def _check(root: Path, acked: list[str], before: int = 0) -> int:
     return seen
 
 
+def _is_tidied(room: Room, entry: ArchiveEntry) -> bool:
+    shade = room.read(f"knowledge/topics/shade{entry.cursor}.md")
+    return f"related: [people/bob{entry.cursor}]" in shade
+
+
 def _check_made(room: Room, seen: int) -> None:
     """What was read has been worked in, once and whole; what wasn't hasn't."""
-    for entry in room.pipeline.archive.entries():
-        turn, done = entry.cursor, entry.cursor <= seen
-        shade = room.read(f"knowledge/topics/shade{turn}.md")
-        assert (f"related: [people/bob{turn}]" in shade) is done, turn
+    commits = [commit for commit in room.history.log() if commit.actor is Actor.DREAM]
+    assert bool(seen) <= bool(commits), "what was made is in a commit of Dream's"
     for server in room.root.glob("knowledge/facts/server*[0-9].md"):
         assert server.read_text().count("- Stands in rack ") == 1
     assert len(room.pipeline.inbox.list()) <= 1, "the same proposal twice"
@@ -107,7 +111,7 @@ def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room
     assert kills > KILLS // 2
     assert victim.run("whole")["killed"] is False
     victim.close()
-    assert _check(room.root, acked, seen) == KILLS + 1, "all is read in the end"
+    assert _check(room.root, acked, seen) >= 1, "something was made"
     assert check_with_git(room.root / REPOSITORY) == []
     assert room.read(MEMORY) == TWICE, "the user's line waits in the inbox"
     assert len(room.pipeline.inbox.list()) == 1
@@ -126,5 +130,5 @@ def test_the_checks_would_notice_a_cursor_without_what_was_made(room: Room) -> N
     _happen(room, 2)
     with room.history.change(Actor.DREAM, "read", Origin(cursor=2)) as change:
         Cursors(room.workspace, room.history).stage(change, room.pipeline.archive.entries(seen))
-    with pytest.raises(AssertionError, match=r"^2\b"):
+    with pytest.raises(AssertionError, match=r"^I5: without a model"):
         _check(room.root, [], seen)

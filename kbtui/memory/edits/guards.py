@@ -26,7 +26,8 @@ from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
 MAX_LOST = 0.25
-_MAX_LINE = 4_000
+MAX_LINE = 4_000
+"""Characters of a line that may be a fact."""
 _MAX_ADDED = 40_000
 _MAX_ADDED_BY_TOOL = 4_000_000
 _SHOWN = 80
@@ -51,12 +52,14 @@ def check(
         if data is None:
             continue
         entry = parse_entry(path, data)
-        if entry.problem:
+        old = files.data(path)
+        # What couldn't be read before isn't broken by mending a link in it.
+        if entry.problem and (old is None or not files.problem(path, old)):
             raise UsageError(
                 f"That would break {short_name(path)}: {entry.problem}",
                 "Leave the lines between --- be.",
             )
-        before, after = shown_text(files.data(path)), shown_text(data)
+        before, after = shown_text(old), shown_text(data)
         _check_forgotten(entry.title, _added(before, data), files, is_forbidden)
         if not by_tool:
             _check_worth(before, after, files)
@@ -222,7 +225,7 @@ def _check_worth(before: str, after: str, files: Overlay) -> None:
         if fact in there:
             continue
         why = why_unusable(fact)
-        if len(fact) <= _MAX_LINE and why is None and not is_placeholder(fact):
+        if len(fact) <= MAX_LINE and why is None and not is_placeholder(fact):
             continue
         if any(fact in statements(shown_text(data)) for data in files.before.values()):
             continue

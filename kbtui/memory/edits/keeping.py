@@ -29,6 +29,7 @@ from kbtui.memory.edits.entry_updates import (
     sentence_of,
     with_value,
 )
+from kbtui.memory.edits.guards import MAX_LINE
 from kbtui.memory.edits.known import is_known
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.memory_limits import trim_memory
@@ -474,6 +475,8 @@ def _check_worth(fact: Fact, lines: Sequence[str]) -> None:
         raise UsageError(f"It {why}.")
     if len(stated) == 1 and stated[0].rstrip().endswith("?"):
         raise UsageError("It is a question.")
+    if any(len(line) > MAX_LINE for line in lines):
+        raise UsageError("A line of that length is no fact.")
 
 
 def _without(lines: Sequence[str], is_excluded: Callable[[str], bool], why: str) -> list[str]:

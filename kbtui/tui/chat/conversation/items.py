@@ -145,7 +145,8 @@ class Receipt:
         when = f"{recent_day(day)} {self.time}".strip() if day else "remembered"
         if self.undone:
             return f"undone · {when}", "undone"
-        return f"✓ {'task, ' if self.is_task else ''}{when} · u", f"✓ {self.time} u"
+        short = f"✓ {self.time} u" if self.time else "✓ u"
+        return f"✓ {'task, ' if self.is_task else ''}{when} · u", short
 
 
 @dataclass(eq=False, slots=True)

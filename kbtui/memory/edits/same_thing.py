@@ -506,12 +506,17 @@ class _Pair:
         ]
         if not named or any(each.key not in self.forms for each in named):
             return False
-        places = [n for n in self.rest_old if self.old.is_placed(self.old.items[n])]
         if self._is_qualified(named):
             return False
         if self.old.items[0].key not in self.shared or not self._is_known(named):
             return False
-        return bool(places) or len(named) >= _MIN_SHARED
+        return self._tells_place() or len(named) >= _MIN_SHARED
+
+    def _tells_place(self) -> bool:
+        """Return whether the old line says where something is, and no more: *lives in Ghent*."""
+        placed = self._places(self.old, ())
+        left = [n for n in self.rest_old if self.old.items[n] not in placed]
+        return len(left) < len(self.rest_old) and len(left) <= 1
 
     def _is_known(self, named: Sequence[_Item]) -> bool:
         return any(

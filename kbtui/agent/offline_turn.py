@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -94,6 +95,9 @@ class OfflineTurn(Turn):
         usage = Usage(estimate_tokens(self.text), estimate_tokens(answered), 0.0)
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
+        # Who wrote a line makes it known, so that the next question needn't wait for it.
+        with suppress(KbtuiError):
+            await in_thread(self.context.view.catch_up)
 
     async def _paragraphs(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
         if reading.order is not None:

@@ -7,10 +7,19 @@ do I have to do this week?* Anything else about the same words isn't one.
 from __future__ import annotations
 
 from datetime import date, timedelta
+from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from kbtui.offline.dated import NamedDay, days_named
-from kbtui.offline.language import Token, begins, language_of, of_all, tokens, unmatched
+from kbtui.offline.language import (
+    Token,
+    begins,
+    language_of,
+    languages,
+    of_all,
+    tokens,
+    unmatched,
+)
 from kbtui.offline.times import Period
 
 Asked = Literal["tasks", "coming", "day"]
@@ -29,7 +38,7 @@ class ListQuestion(NamedTuple):
 def list_question(text: str, today: date) -> ListQuestion | None:
     """Return which list a message asks for; None if it asks for none, or says something."""
     found = tokens(text)
-    if not found or len(found) > _MAX_WORDS:
+    if not found or len(found) > _MAX_WORDS or not _may_ask(frozenset([w.word for w in found])):
         return None
     is_past = _kind(_without(text, days_named(text, today, way=1))) == "day"
     times = days_named(text, today, way=-1 if is_past else 1)
@@ -40,6 +49,24 @@ def list_question(text: str, today: date) -> ListQuestion | None:
     if kind == "day" and period is None:
         return None
     return ListQuestion(kind, period)
+
+
+def _may_ask(words: frozenset[str]) -> bool:
+    """Return whether a text has all words of some question, wherever they stand."""
+    return bool([each for each in _wordings() if each <= words])
+
+
+@cache
+def _wordings() -> list[frozenset[str]]:
+    """Return the words of each question, in all languages."""
+    names = [f"asks_{kind}" for kind in _KINDS]
+    return [
+        frozenset(phrase.replace(":", "").split())
+        for language in languages()
+        for name in names
+        for phrase in language.lists[name]
+        if phrase
+    ]
 
 
 def tells_of_a_list(text: str) -> bool:

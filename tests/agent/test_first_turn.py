@@ -8,15 +8,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_CALLS = 10_000
+MOST_CALLS = 5_000
 COUNT = "from tests.benchmarks.turn import run; print(run(['--first'])['figures']['calls'])"
 
 
 def test_the_first_turn_of_a_process_reads_no_word_list_anew() -> None:
-    """Reading, splitting and stemming them takes 30,000 calls, names 20,000, frames 65,000.
-
-    Half of what is left finds what holds today: newer lines, and which of two like things is meant.
-    """
+    """Reading, splitting and stemming them takes 30,000 calls, names 20,000, frames 65,000."""
     done = subprocess.run(
         [sys.executable, "-c", COUNT],
         cwd=ROOT,

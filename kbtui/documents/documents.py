@@ -143,7 +143,7 @@ def is_document(path: str, roots: Collection[str] = ()) -> bool:
 
     Web pages among entries are left out: they are rather exports, or parts of some project.
     """
-    areas = ("docs/", *(f"{root}/" for root in roots))
+    areas = ("docs/", *[f"{root}/" for root in roots])
     return bool(kind_of(path)) and (
         path.startswith(areas) or (path.startswith("knowledge/") and is_beside_notes(path))
     )

@@ -26,9 +26,11 @@ _JSON_PREFIXES = ('{"', "{'", "{}", "[{", '["', "[]")
 _PARTS_OF_MARKS = ("```", "<tool_calls>", "</tool_calls>")
 _LOOKAHEAD = 64
 _CALL_PREFIXES = tuple(
-    f'{opening}"{key}"'
-    for opening in ("{", "[{")
-    for key in (*_NAMES, *_ARGUMENTS, *_WRAPPINGS, "id", "tool_call_id")
+    [
+        f'{opening}"{key}"'
+        for opening in ("{", "[{")
+        for key in (*_NAMES, *_ARGUMENTS, *_WRAPPINGS, "id", "tool_call_id")
+    ]
 )
 _PYTHON_PREFIXES = ("", "[", "print(", "default_api.", "print(default_api.")
 _XML_PREFIXES = ("<tool_call", "<function", "<invoke", "call:")

@@ -194,7 +194,7 @@ class _WeightedQuery:
     """The significant words of a text, each weighted by its rarity among some lines."""
 
     def __init__(self, text: str, lines: Iterable[Candidate]) -> None:
-        known = Counter(term for line in lines for term in set(analyser.terms(line.text)))
+        known = Counter([term for line in lines for term in set(analyser.terms(line.text))])
         count = known.total() / 8 + 20
         self._weights = {
             term: math.log(1 + count / (known[term] + 0.5)) for term in significant_terms(text)
@@ -204,11 +204,9 @@ class _WeightedQuery:
     def coverage(self, line: Candidate, by_title: float = _TITLE_WEIGHT) -> float:
         """Return the share of the text a line covers, in 0..1; title words weigh less."""
         own, title_terms = set(analyser.terms(line.text)), set(analyser.terms(line.title))
-        shares = (
-            (1.0 if t in own else by_title if t in title_terms else 0.0) for t in self._weights
-        )
+        shares = [1.0 if t in own else by_title if t in title_terms else 0.0 for t in self._weights]
         pairs = zip(self._weights.values(), shares, strict=True)
-        return sum(weight * share for weight, share in pairs) / self._whole
+        return sum([weight * share for weight, share in pairs]) / self._whole
 
     def is_covered_by(self, line: Candidate) -> bool:
         """Return whether the own words of a journal line cover the whole text."""

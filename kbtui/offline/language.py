@@ -180,7 +180,7 @@ class Language:
 @cache
 def language_with(code: str) -> Language:
     """Return the language with a code."""
-    return next(each for each in languages() if each.code == code)
+    return {each.code: each for each in languages()}[code]
 
 
 @cache
@@ -197,7 +197,10 @@ def _language(
     frames: dict[str, list[str]],
     **times: Any,
 ) -> Language:
-    words = {name: _words(phrases) for name, phrases in lists.items()}
+    words = {
+        name: frozenset(" ".join(phrases).replace(":", "").split())
+        for name, phrases in lists.items()
+    }
     words["small"] |= _words(small)
     words["calendar"] |= words["weekdays"] | words["months"]
     stop_words = (words["small"] | words["question"]) - words["calendar"]

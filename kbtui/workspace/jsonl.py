@@ -99,7 +99,7 @@ def read_lines(file: Path) -> JsonLines:
         if data and not data.endswith(b"\n"):
             data, torn = _read_locked(file)
     records, bad = parse_records(data, file.name)
-    return JsonLines(tuple(each.value for each in records), torn, tuple(bad))
+    return JsonLines(tuple([each.value for each in records]), torn, tuple(bad))
 
 
 def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:

@@ -372,7 +372,7 @@ def _advance(
     middle = match_lines(old[head:until], lines[head : len(lines) - tail])
     origins = [
         *known[:head],
-        *(known[head + i] if i >= 0 else written(head + n) for n, i in enumerate(middle)),
+        *[known[head + i] if i >= 0 else written(head + n) for n, i in enumerate(middle)],
         *known[until:],
     ]
     kept = set(middle)

@@ -126,14 +126,14 @@ _KEYS: Mapping[str, tuple[str, str]] = {
 }
 _VARIANT = "\ufe0f?"  # many keyboards write it behind a sign
 _PATTERNS: tuple[tuple[Literal["signs", "fields"], str, re.Pattern[str]], ...] = (
-    *(
+    *[
         ("signs", name, re.compile(rf"{sign}{_VARIANT if sign else ''} *{value}{_VARIANT}\Z"))
         for name, (sign, value) in _SIGNS.items()
-    ),
-    *(
+    ],
+    *[
         ("fields", name, re.compile(rf"(?:\[ *{key}:: *{value} *\]|\( *{key}:: *{value} *\)),?\Z"))
         for name, (key, value) in _KEYS.items()
-    ),
+    ],
 )
 _ENDS = "0123456789])🔺⏫🔼🔽⏬\ufe0f,"
 _RANKS = {
@@ -301,7 +301,7 @@ def _again(line: str, found: TaskFields, today: date) -> str:
 # Recurrence ---------------------------------------------------------------------------------------
 
 _WEEKDAYS = tuple(name.casefold() for name in calendar.day_name)
-_MONTHS = tuple(name.casefold() for name in calendar.month_name)
+_MONTHS = tuple([name.casefold() for name in calendar.month_name])
 _NUMBERS = {"": 1, "other": 2}
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)"
 _EVERY = re.compile(

@@ -21,7 +21,7 @@ from kbtui.knowledge.format.facts import normalise, without_facts
 _OWN_NAMES = (
     *ENTRY_TYPES,
     *ENTRY_TYPES.values(),
-    *(name for kind in ENTRY_TYPES for name in section_names(kind)),
+    *[name for kind in ENTRY_TYPES for name in section_names(kind)],
     *(EVOLUTION, "Facts", "Memory", "Noted", "Style", "User Preferences", "Skills"),
     *("title", "type", "created", "updated", "related", "tag", "tags", "alias", "aliases"),
     *("sources", "summary", "description", "private"),

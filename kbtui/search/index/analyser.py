@@ -177,7 +177,7 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]
 
 def first_letters(terms: Iterable[str]) -> frozenset[str]:
     """Return the letters that words with some terms may begin with, for `content_terms`."""
-    return frozenset(term[0] for term in terms)
+    return frozenset([term[0] for term in terms])
 
 
 def _may_be(word: str, firsts: Container[str]) -> bool:

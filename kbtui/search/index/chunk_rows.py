@@ -85,7 +85,7 @@ class ChunkRow:
 def row_of(document: IndexedDocument, chunk: Chunk, number: int, order: int) -> ChunkRow:
     """Make the row of a chunk."""
     chunk = replace(chunk, text=storable(chunk.text), context=storable(chunk.context))
-    keys = b"".join(passage_key(text) for text in chunk.passage_texts())
+    keys = b"".join([passage_key(text) for text in chunk.passage_texts()])
     return ChunkRow(number, document.path, order, document.properties, chunk, keys)
 
 
@@ -175,7 +175,7 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 def lexical_document(row: ChunkRow) -> LexicalDocument:
     """Convert a chunk to a document of the lexical index."""
     file, chunk = row.file, row.chunk
-    parts = dict.fromkeys(part for _, path in chunk.headings for part in path.split(" > "))
+    parts = dict.fromkeys([part for _, path in chunk.headings for part in path.split(" > ")])
     label = list(parts) if chunk.session else []
     headings = [part for part in parts if not chunk.session and not is_title(part, file.title)]
     asked = ASKED if chunk.role and is_question(chunk.text) else ""
@@ -190,11 +190,11 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
         {
             "scope": _folders(row.path),
             "path": (row.path,),
-            "type": _non_empty([analyser.fold(file.type)]),
-            "tag": _non_empty(_tag_terms(file.tags)),
-            "created": _non_empty([file.created]),
-            "updated": _non_empty([row.updated]),
-            "said": _non_empty([_speaker(chunk), asked]),
+            "type": tuple(filter(None, [analyser.fold(file.type)])),
+            "tag": tuple(filter(None, _tag_terms(file.tags))),
+            "created": tuple(filter(None, [file.created])),
+            "updated": tuple(filter(None, [row.updated])),
+            "said": tuple(filter(None, [_speaker(chunk), asked])),
         },
         _part(row),
     )
@@ -229,10 +229,6 @@ def _texts(row: ChunkRow) -> dict[str, str]:
         "body": body if row.ord else f"{body}\n{extra}",
         "context": f"{front}\n{definitions}\n{context}",
     }
-
-
-def _non_empty(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(value for value in values if value)
 
 
 def _folders(path: str) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class SpokenMessage:
         """The speaker and date for display: ``Kim, 25 March 2026``."""
         moment = _parse_time(self.time)
         date = f"{moment.day} {moment:%B %Y}" if moment else self.time
-        return ", ".join(part for part in (self.speaker, date) if part)
+        return ", ".join(filter(None, (self.speaker, date)))
 
 
 def is_question(text: str) -> bool:
@@ -455,7 +455,7 @@ def _chunks(
         yield Chunk(
             text[start:end],
             (found.line_at(start), found.line_at(max(start, end - 1))),
-            tuple((line, path) for path, line in headings.items()),
+            tuple([(line, path) for path, line in headings.items()]),
             tuple(_passages(found, first, start, end, properties.title)),
         )
 
@@ -544,7 +544,7 @@ def _neighbours(messages: list[SpokenMessage], place: int) -> tuple[str, str]:
     session = messages[place].session
     around = (messages[place - 1 : place] if place else [], messages[place + 1 : place + 2])
     before, after = (
-        "".join(each.text for each in found if session is not None and each.session == session)
+        "".join([each.text for each in found if session is not None and each.session == session])
         for found in around
     )
     return before, after

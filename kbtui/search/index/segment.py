@@ -97,7 +97,7 @@ class SegmentBuilder:
             terms = analyser.terms(document.texts.get(name, ""))
             lengths.append(len(terms))
             self._add_postings(name, Counter(terms))
-        texts = "\n".join(document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN)
+        texts = "\n".join([document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN])
         self._add_postings(WRITTEN, dict.fromkeys(analyser.written(texts), 1))
         for name, values in document.filters.items():
             self._add_postings(name, dict.fromkeys(values, 1))
@@ -128,10 +128,11 @@ class SegmentBuilder:
             of_field.append(len(terms))
         ids, counts = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
         text = b"".join(terms)
+        heads = b"".join([term[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0") for term in terms])
         return b"".join(
             (
                 _HEADER.pack(_MAGIC, self._count, len(terms), len(ids), len(text)),
-                array("Q", map(_prefix_key, terms)).tobytes(),
+                np.frombuffer(heads, ">u8").astype(np.uint64).tobytes(),
                 *map(bytes, (self._chunks, self._files, *self._lengths.values())),
                 *map(bytes, (of_field, ends, array("I", accumulate(map(len, terms))))),
                 ids.astype(np.int32).tobytes(),
@@ -160,7 +161,7 @@ class Segment:
         )
         sizes = [count] * (2 + len(TEXT_FIELDS)) + [len(_FIELDS), terms, terms, postings]
         begin = _HEADER.size + _PREFIX_BYTES * terms
-        starts = [begin, *(begin + 4 * end for end in accumulate(sizes))]
+        starts = [begin, *[begin + 4 * end for end in accumulate(sizes)]]
         self._text = starts[-1] + 2 * postings
         if magic != _MAGIC or len(data) != self._text + text:
             raise ValueError("This is no segment of a words index.")
@@ -260,11 +261,12 @@ class Segment:
         """
         wanted = term.encode("utf-8", "surrogatepass")
         head = _prefix_key(wanted)
+        is_long = len(wanted) >= _PREFIX_BYTES  # a shorter term is known by its number
         found = []
         for name in fields:
             first, last = self._field_bounds[name]
             place = bisect_left(self._prefix_keys, head, first, last)
-            if place < last and self._prefix_keys[place] == head:
+            if is_long and place < last and self._prefix_keys[place] == head:
                 end = bisect_right(self._prefix_keys, head, place, last)
                 place = bisect_left(range(end), wanted, place, key=self._term)
             found.append((name, place, wanted))

@@ -123,8 +123,10 @@ class StateStore:
                 "SELECT name, size, check_sum, deleted FROM segments ORDER BY ord"
             ).fetchall()
         return tuple(
-            SegmentFile(name, size, check_sum, tuple(array("i", deleted)))
-            for name, size, check_sum, deleted in rows
+            [
+                SegmentFile(name, size, check_sum, tuple(array("i", deleted)))
+                for name, size, check_sum, deleted in rows
+            ]
         )
 
     def files(self, only: Iterable[str] | None = None) -> dict[str, str]:
@@ -194,8 +196,9 @@ class StateStore:
                 added += self._store_chunks(document, old, words)
                 removed += old.values()
             # Words are never removed here: the postings tell which are no longer in use.
+            stored = words if "".join(words).isascii() else map(storable, words)
             self._connection.executemany(
-                "INSERT OR IGNORE INTO words VALUES (?)", [(storable(word),) for word in words]
+                "INSERT OR IGNORE INTO words VALUES (?)", [(word,) for word in stored]
             )
         return added, removed
 

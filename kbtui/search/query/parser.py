@@ -249,7 +249,7 @@ def _has_term(text: str) -> bool:
 
 def _condition(match: re.Match[str]) -> tuple[Filter, str] | None:
     """Return the field and the value of a part; None if it has no field that is known."""
-    value = next(v for v in (match["phrase"], match["range"], match["word"]) if v is not None)
+    value, *_ = [v for v in (match["phrase"], match["range"], match["word"]) if v is not None]
     name = (match["field"] or "").lower()
     if not name and match["word"] and _HASHTAG.match(value):
         name, value = "tag", value[1:]

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 
 from tests.faults import memory_victim
 from tests.memory.memory_room import START, Clock, open_room
+from tests.memory.test_worker import Model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+READS = "reads"
+
 
 def work(root: Path, session: str, tell: int) -> None:
-    """Dream about all that is new."""
+    """Dream about all that is new; in a session named `READS` with a model that finds nothing."""
     room = open_room(root, Clock(START), dream={"max_batch_size": 2})
     room.history.adopt(settle=0)
+    if session == READS:
+        model = Model()
+        room.pipeline.models._registry.chat = lambda role="chat": model  # type: ignore[method-assign,assignment]
 
     async def all_of_it() -> None:
         while (report := await room.pipeline.dream.run()).commit:

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,23 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_now(
     assert not temporary.is_relative_to(notes.workspace.cache)
     index.close()
     assert not temporary.exists()
+
+
+@pytest.mark.faults
+def test_where_nothing_can_be_written_at_all_no_folder_is_left(
+    notes: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(notes.workspace.cache / "search")
+    (notes.workspace.cache / "search").write_text("a file stands where the folder should be")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def refused(_self: Generation, _folder: Path) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(Generation, "__init__", refused)
+    with pytest.raises(StorageError, match="Free some space"):
+        notes.index().search("wombat")
+    assert not list(tmp_path.glob("kbtui-search-*"))
 
 
 @pytest.mark.faults

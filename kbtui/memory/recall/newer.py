@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _LOG = logging.getLogger(__name__)
-_IDENTITY = "newer 1"
+_IDENTITY = "newer 2"
 _SCHEMA = (
     "CREATE TABLE files (path TEXT PRIMARY KEY, state TEXT)",
     """
@@ -59,6 +59,7 @@ _SCHEMA = (
     """,
     "CREATE INDEX lines_of_file ON lines (path)",
     "CREATE INDEX lines_by_key ON lines (key)",
+    "CREATE INDEX lines_by_moment ON lines (moment)",
     "CREATE TABLE terms (term TEXT, line INTEGER, PRIMARY KEY (term, line)) WITHOUT ROWID",
     "CREATE INDEX terms_of_line ON terms (line)",
     "CREATE TABLE pairs (older INTEGER, newer INTEGER, PRIMARY KEY (older, newer)) WITHOUT ROWID",
@@ -191,11 +192,7 @@ class Newer:
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._updating:
             there = self._states()
-            known = dict(
-                self._database.run(
-                    lambda db: db.execute("SELECT path, state FROM files").fetchall()
-                )
-            )
+            known = self._database.run(self._known_states)
             gone = known.keys() - there.keys()
             if gone:
                 self._database.run(lambda db: [_drop(db, path) for path in gone], write=True)
@@ -229,6 +226,16 @@ class Newer:
                     status = file.stat()
                     found[f"{_SESSIONS}{file.name}"] = f"{status.st_size} {status.st_mtime_ns}"
         return found
+
+    def _known_states(self, db: sqlite3.Connection) -> dict[str, str]:
+        """Return what was read of which state, "" of files with a line of a time yet to come.
+
+        They were read while the clock was ahead: what it told of them doesn't hold.
+        """
+        known = dict(db.execute("SELECT path, state FROM files").fetchall())
+        soon = self.said.now().timestamp() + 1
+        ahead = db.execute("SELECT DISTINCT path FROM lines WHERE moment > ?", (soon,)).fetchall()
+        return known | {path: "" for (path,) in ahead}
 
     def _read_file(self, path: str, state: str) -> None:
         """Replace what is known of a file, and find the pairs of its lines."""

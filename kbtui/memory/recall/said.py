@@ -69,12 +69,12 @@ class SaidTimes:
     def __init__(self, history: _History, sessions: _Sessions, now: Callable[[], datetime]) -> None:
         self._history = history
         self._sessions = sessions
-        self._now = now
+        self.now = now
         self._recorded: dict[str, Commit] = {}
 
     def of_message(self, message: SessionMessage) -> Said | None:
         """Return when a message was said; None if its time is one to come: the clock was wrong."""
-        if message.time > self._now():
+        if message.time > self.now():
             return None
         return Said(local(message.time).date(), message.time.timestamp())
 
@@ -132,13 +132,13 @@ class SaidTimes:
         except KbtuiError:
             return None
         meant = ground_of(each for each in messages if first <= each.id <= last).said(line)
-        if not isinstance(meant, datetime) or meant > self._now():
+        if not isinstance(meant, datetime) or meant > self.now():
             return None
         return Said(local(meant).date(), meant.timestamp())
 
     def _written(self, path: str, origin: LineOrigin) -> float | None:
         """Return when a line was written; None if its commit only recorded what was there."""
-        now = self._now().timestamp()
+        now = self.now().timestamp()
         if origin.commit is None:
             return now
         commit = self._recorded.get(origin.commit)

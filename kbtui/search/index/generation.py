@@ -283,9 +283,7 @@ class Generations:
         with self._lock:
             for generation in {self.building, self.serving}:
                 generation.close()
-            if self._temporary is not None:
-                self._temporary.cleanup()
-                self._temporary = None
+            self._drop_temporary()
 
     def _open_current(self) -> Generation:
         """Open or rebuild the current generation, in a temporary folder if need be."""
@@ -301,9 +299,15 @@ class Generations:
             self._folder = Path(self._temporary.name)
             return Generation(self._folder / self._name)
         except (OSError, sqlite3.OperationalError) as error:
+            self._drop_temporary()
             raise StorageError(
                 f"The search index can't be kept: {error}.", "Free some space on that disk."
             ) from error
+
+    def _drop_temporary(self) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
 
     def _open_or_replace(self, folder: Path) -> Generation:
         with suppress(Exception):  # files that are damaged, or just being changed, raise anything

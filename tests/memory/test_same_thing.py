@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtui.memory.edits.same_thing import about_the_same, is_newer
+from kbtui.memory.edits.same_thing import about_the_same, is_newer, standing
 
 _ROWS = [
     tuple(line.split("\t"))
@@ -91,3 +91,10 @@ def test_an_earlier_line_has_another_value_of_the_same(
     statement: str, earlier: str, is_shown: bool
 ) -> None:
     assert is_newer(statement, earlier) is is_shown
+
+
+def test_a_title_before_a_name_makes_nothing_somebody_elses() -> None:
+    question = "wer ist unsere Tierärztin?"
+    own = standing(question, "unsere Tierärztin Frau Ebel ist")
+    assert own < standing(question, "Die Tierärztin meiner Mutter ist Frau Stamm")
+    assert own < standing(question, "Die Tierärztin meiner Frau")

@@ -32,6 +32,7 @@ from typing import Literal
 
 from kbtui.memory.edits.sentences import Sentence, form_among
 from kbtui.memory.edits.turned import names_in
+from kbtui.memory.edits.values import TITLES
 from kbtui.offline.frames import (
     ALMOST,
     BOUND,
@@ -75,6 +76,7 @@ _LINK = re.compile(r"\[\[(?:[^\]\n]*\|)?([^\]|\n]+)\]\]")
 _LEAD = 40  # characters
 _AFTER_LEAD = re.compile(r"\s*[,:;.!\u2013\u2014-]+\s*(?=\w)")
 _OWNER = re.compile(r"\w+(?=['\u2019]s\b|s['\u2019](?!\w))")
+_TITLED = re.compile(r"(\w+) (?=[^\W\d_a-z])")
 _LABEL = re.compile(r"^[^:]{2,60}:\s")
 _CLOCK_WORDS = frozenset({"noon", "midnight", "mittag", "mitternacht", "mediodia", "medianoche"})
 
@@ -102,6 +104,7 @@ class _Line:
         text: Its text, without a leading order and without bracketed dates.
         plain: The same without words of change, and without a clause on since when.
         items: The content words and values of `plain`.
+        is_of_speaker: Whether the line begins with the speaker: *I*, *we decided to*.
     """
 
     text: str
@@ -109,6 +112,7 @@ class _Line:
     items: tuple[_Item, ...]
     codes: tuple[str, ...]
     is_changed: bool
+    is_of_speaker: bool
 
     def has(self, name: str) -> bool:
         """Return whether a phrase of a list of frames is in it."""
@@ -220,7 +224,8 @@ def standing(question: str, line: str) -> float:
 def _owners(line: _Line) -> frozenset[str]:
     """Return whose a line says that something is: my sister's, the landlord's."""
     marked = (found[0] for found in _OWNER.finditer(line.text))
-    return frozenset({*map(folded, marked), *relations_of(line.text)})
+    titles = {folded(found[1]) for found in _TITLED.finditer(line.text)} & TITLES
+    return frozenset({*map(folded, marked), *relations_of(line.text)}) - titles  # Frau Ebel
 
 
 def about_the_same(one: str, other: str) -> bool:
@@ -281,11 +286,13 @@ def statement_of(text: str) -> str:
 
 
 def _read(text: str, language: Language, codes: tuple[str, ...], names: frozenset[str]) -> _Line:
+    typed = text
     text, is_correction = _without_correction(statement_of(text), codes)
     plain, is_changed = _without_change(text, language, codes)
     is_changed |= is_correction
     items = tuple(_items(plain, language, codes, names))
-    return _Line(text, plain, items, codes, is_changed)
+    is_of_speaker = any(map(_begins_with_speaker, (text, typed)))
+    return _Line(text, plain, items, codes, is_changed, is_of_speaker)
 
 
 def _without_correction(text: str, codes: tuple[str, ...]) -> tuple[str, bool]:
@@ -447,9 +454,16 @@ class _Pair:
         """Return whether it is plain of what both lines tell: the router, my dentist, Jonas, we."""
         is_typed = any(self.new.items[n].kind not in ("word", "name") for n in self.rest_new)
         lines = (self.new, {*self.forms}), (self.old, self.shared)
-        if all(_begins_with_speaker(line) for line, _ in lines):
+        if all(line.is_of_speaker for line, _ in lines):
             return is_typed or self.new.is_changed or self._has_names()
+        if is_typed and self.new.is_changed and self._is_named():
+            return True
         return all(self._is_told(line, keys, is_typed=is_typed) for line, keys in lines)
+
+    def _is_named(self) -> bool:
+        """Return whether both lines say the same of somebody, who has a name in both."""
+        names = [each for each in self.new.items if each.kind == "name" and each.key in self.forms]
+        return bool(names) and names[0] is self.new.items[0] and len(self.shared) > _MANY
 
     def _has_names(self) -> bool:
         return bool(self.rest_new and self.rest_old) and all(
@@ -642,7 +656,7 @@ class _Pair:
     def _place(self, line: _Line, rest: Sequence[int]) -> Literal["start", "mid", "end"]:
         if rest[-1] == len(line.items) - 1:
             return "end"
-        return "start" if rest[0] == 0 and not _begins_with_speaker(line) else "mid"
+        return "start" if rest[0] == 0 and not line.is_of_speaker else "mid"
 
     def _is_other_figure(self) -> bool:
         """Return whether all that the new line says stands in the old one, but for a number."""
@@ -703,7 +717,12 @@ def _is_run(places: Sequence[int]) -> bool:
 
 
 def _is_one_value(line: _Line, items: Sequence[_Item]) -> bool:
-    """Return whether no verb of being stands between the words of a value."""
+    """Return whether words are one value: no verb of being stands in it, nor a thing and a figure.
+
+    So *the plumber 120 euros* is none.
+    """
+    if items[-1].kind == "number" and any(e.kind == "word" and e.before for e in items[:-1]):
+        return False
     return not any(
         found_in(before, "being", line.codes) for each in items[1:] for before in each.before
     )
@@ -727,6 +746,6 @@ def _after(line: _Line, place: int) -> str:
     return following[0].key if following else ""
 
 
-def _begins_with_speaker(line: _Line) -> bool:
-    first = tokens(line.text)[:1]
+def _begins_with_speaker(text: str) -> bool:
+    first = tokens(text)[:1]
     return bool(first) and first[0].word in of_all("self").words | {"we", "wir", "on", "nous"}

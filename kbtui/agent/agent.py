@@ -200,6 +200,7 @@ class Agent:
             log_prompts=services.settings.log.prompts,
             writes=self.find_editor is not None,
             notice=recall.problem,
+            recalled=recall.lines,
         )
 
     def _lines_naming(self, name: str) -> str:

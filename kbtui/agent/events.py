@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kbtui.offline.orders import Order
+
+if TYPE_CHECKING:
+    from kbtui.memory.recall.differing import Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ class Earlier:
     noted: str
     noted_line: int
     noted_time: str
+
+
+DIFFERS = "differs"
+"""The key in an answer's metadata of the lines from which it differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,13 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerDiffers:
+    """A sentence of the answer differs from a line that the model was shown."""
+
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported:
     """The token usage and cost of one model call of the turn."""
 
@@ -144,7 +158,8 @@ class TurnFinished:
 
     `not_kept` is what the user said that wasn't stored but may be worth it (by `Agent.keep`).
     `earlier` is the line that a stored statement may be about, `order` what the message told to do
-    with the notes: nothing is done before the person was asked.
+    with the notes: nothing is done before the person was asked. `differs` are the lines from which
+    the answer differs; `is_unfounded`: nothing of it stands in what the model was shown.
     """
 
     text: str
@@ -155,6 +170,8 @@ class TurnFinished:
     not_kept: str = ""
     earlier: Earlier | None = None
     order: Order | None = None
+    differs: tuple[Difference, ...] = ()
+    is_unfounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,7 @@ Event = (
     | NoticeGiven
     | ToolStarted
     | ToolFinished
+    | AnswerDiffers
     | UsageReported
     | TurnFinished
     | TurnFailed

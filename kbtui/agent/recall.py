@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from time import monotonic
 
@@ -79,6 +79,14 @@ class Recall:
             f"What is known about this couldn't be looked up within {WAIT_SECONDS:.0f} s, so the"
             " answer may lack it."
         )
+
+    def lines(self) -> Sequence[tuple[str, int, str]]:
+        """Return what was found of what the user said or noted: file, line and text."""
+        return [
+            (each.path, max(1, each.number), each.text)
+            for each in self._found
+            if each.speaker != "assistant"
+        ]
 
     def text(self, shown: str, budget: int) -> str:
         """Return what was found, numbered for citation, except lines in `shown`; may be empty.

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from kbtui.agent.answer_check import StreamedCheck
 from kbtui.agent.events import (
+    DIFFERS,
     EARLIER,
+    AnswerDiffers,
     Citation,
     Earlier,
     Event,
@@ -60,6 +63,7 @@ from kbtui.sessions.store import Session, SessionMessage
 if TYPE_CHECKING:
     from kbtui.agent.prompt import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
+    from kbtui.memory.recall.differing import Difference
 
 log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"
@@ -67,6 +71,7 @@ _TOOLS_TOKENS = 3_000
 _ANSWER_FRACTION = 5
 _MAX_MARKS = 3
 _ECHO_LENGTH = 200
+_MOST_SAID = 60  # messages that an answer is compared with
 NOTHING_WRITTEN = "*Nothing was written.*"
 _NOTES = ("knowledge/", "memory/")
 _UNREADABLE = "The model wrote a call of a tool that can't be read; nothing came of it."
@@ -86,6 +91,7 @@ class Turn:
         earlier: The earlier line that a stored statement may be about.
         order: What the message told to do with the notes.
         notice: What the user should know of the prompt; may be empty.
+        recalled: Returns what is known about the message: file, line and text.
     """
 
     id: str
@@ -102,6 +108,7 @@ class Turn:
     earlier: Earlier | None = None
     order: Order | None = None
     notice: str = ""
+    recalled: Callable[[], Sequence[tuple[str, int, str]]] = tuple
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
@@ -110,6 +117,8 @@ class Turn:
     _marks: str = ""
     _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
     _work: asyncio.Task[None] | None = None
+    _check: StreamedCheck | None = None
+    _differs: tuple[Difference, ...] = ()
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield the turn's events, from `TurnStarted` to `TurnFinished` or `TurnFailed`.
@@ -126,6 +135,7 @@ class Turn:
         finally:
             self._work.cancel()
             await asyncio.wait([self._work])
+            self._drop_check()
 
     def stop(self) -> None:
         """Cancel the turn; `run` yields a `TurnFailed` with `cancelled` set."""
@@ -170,6 +180,8 @@ class Turn:
             else:
                 if reply.written:
                     self._emit(NoticeGiven(_UNREADABLE))
+                if self._check is not None:
+                    self._differs = await self._check.finish()
                 reply = self._with_data_block(reply)
                 claims = not rounds.failed_writes and self._claims_write(reply)
                 is_false = claims and not await in_thread(self._is_already_noted)
@@ -274,16 +286,19 @@ class Turn:
         """Return the reply to a prompt, emitting its pieces as they arrive."""
         stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
+        self._check = self._new_check()
         async with aclosing(stream):
             async for piece in stream:
                 match piece:
                     case ReplyText(text):
                         self._partial.append(text)
                         self._emit(TextDelta(text))
+                        self._check.feed(text)
                     case ReplyReasoning(text):
                         self._emit(ReasoningDelta(text))
                     case ReplyRevoked():
                         self._partial.clear()
+                        self._check = self._new_check()
                         self._emit(TextRevoked())
                     case ReplyRetry(error, attempt, attempts, pause):
                         when = f"in {pause:.0f} s" if pause >= 1 else "at once"
@@ -297,6 +312,27 @@ class Turn:
         if reply is None:
             raise ModelAnswerError(f"{self.model.name} ended without an answer.")
         return reply
+
+    def _new_check(self) -> StreamedCheck:
+        """Return the check of a new reply, with all that the model was shown until now."""
+        self._drop_check()
+        path = f"sessions/{self.session.id}.jsonl"
+        earlier = self.session.messages[-_MOST_SAID:]
+        said = [
+            (path, each.id, each.content)
+            for each in earlier
+            if each.role == "user" and each.id != self.said.id
+        ]
+        sources, known = self.context.sources.shown, [*said, *self.recalled()]
+        return StreamedCheck(sources, self.said.content, known, self._tell_difference)
+
+    def _tell_difference(self, difference: Difference) -> None:
+        self._emit(AnswerDiffers(difference))
+
+    def _drop_check(self) -> None:
+        if self._check is not None:
+            self._check.stop()
+            self._check = None
 
     def _emit(self, event: Event) -> None:
         self._events.put_nowait(event)
@@ -344,11 +380,14 @@ class Turn:
             meta["citations"] = [_citation_meta(citation) for citation in citations]
         if self.earlier is not None:  # its place, not its text, which may be forgotten later
             meta[EARLIER] = {**asdict(self.earlier), "text": ""}
+        if self._differs:
+            meta[DIFFERS] = [{**asdict(each), "text": ""} for each in self._differs]
         if reply.text.strip():
             self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
         changes = tuple(self._changes)
-        left = (self.not_kept, self.earlier, self.order)
+        is_unfounded = self._check is not None and self._check.is_unfounded
+        left = (self.not_kept, self.earlier, self.order, self._differs, is_unfounded)
         return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
 
     def _keep_partial(self) -> None:

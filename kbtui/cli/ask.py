@@ -297,6 +297,11 @@ class TextView:
             file = self._layout.file(citation.path)
             place = f"  {citation.place}" if citation.place else ""
             say(f"[{citation.n}] {file}:{citation.first}{last}{place}")
+        for each in event.differs:
+            source = f"[{each.n}]" if each.n else "your own line"
+            place = f"{self._layout.file(each.path)}:{each.line}"
+            line = clean_line(each.text)
+            say(f"differs from {source} ({each.kind}): {line} ({place})")
         if event.not_kept:
             note("Not kept. With `remember:` before it, it is.")
         if event.earlier is not None:
@@ -317,6 +322,20 @@ class TextView:
         self._release()
         if self._last not in {"", "\n"}:
             self._write("\n")
+
+
+def _differing_shapes(event: TurnFinished, layout: Layout) -> list[dict[str, Any]]:
+    return [
+        {
+            "n": each.n,
+            "path": layout.file(each.path),
+            "line": each.line,
+            "kind": each.kind,
+            "said": each.said,
+            "text": each.text,
+        }
+        for each in event.differs
+    ]
 
 
 def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
@@ -340,6 +359,7 @@ def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
             }
             for change in event.changes
         ],
+        **({"differs": _differing_shapes(event, layout)} if event.differs else {}),
         **({"not_kept": event.not_kept} if event.not_kept else {}),
         **({"earlier": _earlier_shape(event.earlier, layout)} if event.earlier else {}),
         "session": event.session,

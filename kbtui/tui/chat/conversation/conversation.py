@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.worker import Worker
 
 from kbtui.agent.events import (
+    DIFFERS,
     EARLIER,
     Citation,
     Earlier,
@@ -52,6 +53,7 @@ from kbtui.tui.chat.conversation.items import (
     NoticeItem,
     UserItem,
     citation_items,
+    difference_items,
     failure,
     quotes_all,
 )
@@ -60,6 +62,9 @@ from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.conversation.turn_view import TurnView
 from kbtui.tui.chat.conversation.written import WrittenNote, read_written, undone_commits
 from kbtui.views.view import Audience
+
+if TYPE_CHECKING:
+    from kbtui.memory.recall.differing import Difference
 
 log = logging.getLogger(__name__)
 CHANNEL = "tui"
@@ -437,7 +442,7 @@ def _answer_items(message: SessionMessage, turn: str, names: Names) -> list[Item
     sources = citation_items(_citations(message.meta), turn, names)
     if quotes_all(answer.text, sources):
         answer.cites, sources = tuple(sources), []
-    return [answer, *sources]
+    return [answer, *sources, *difference_items(_differences(message.meta), turn)]
 
 
 def _finish_tool(tool: ToolItem | None, message: SessionMessage) -> None:
@@ -452,6 +457,16 @@ def _finish_tool(tool: ToolItem | None, message: SessionMessage) -> None:
         TurnChange(str(change.get("commit", "")), tuple(map(str, change.get("paths", ()))))
         for change in meta.get("changes", ())
     )
+
+
+def _differences(meta: Mapping[str, Any]) -> list[Difference]:
+    """Return the stored differences, without their lines."""
+    from kbtui.memory.recall.differing import Difference
+
+    try:
+        return [Difference(**each) for each in meta.get(DIFFERS, ())]
+    except TypeError:  # of another version
+        return []
 
 
 def _citations(meta: Mapping[str, Any]) -> list[Citation]:

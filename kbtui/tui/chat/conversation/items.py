@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -28,6 +28,9 @@ from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 
+if TYPE_CHECKING:
+    from kbtui.memory.recall.differing import Difference
+
 _USER_MARK = "> "
 _path_names = Names()  # derives names from paths alone
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -35,6 +38,8 @@ _SHOWN_AFTER_SECONDS = 2
 _NOT_KEPT = "  ○ not kept: "
 _KEEPS = " · Shift+Tab Enter keeps it"
 _BEFORE = "  ↶ before: "
+_DIFFERS = "  ≠ differs from "
+_UNFOUNDED = "  not in your notes"
 _INDENT = "    "
 _RECEIPT_GAP = 2
 _BETWEEN = " · "
@@ -110,6 +115,11 @@ class Item:
     def sources(self) -> Sequence[LinkItem]:
         """The sources that are named in the item itself."""
         return ()
+
+    def select(self, is_selected: bool) -> bool:
+        """Note whether it is selected, and return whether it shows that."""
+        del is_selected
+        return False
 
     def linked(self, number: int) -> Target | None:
         """Return the target of link `number` in the text."""
@@ -195,6 +205,8 @@ class AnswerItem(Item):
 
     streaming: bool = False
     interrupted: bool = False
+    is_unfounded: bool = False
+    is_selected: bool = False
     cites: tuple[LinkItem, ...] = ()
     links: list[LinkRef] = field(default_factory=list, init=False)
     _stable: int = field(default=0, init=False)
@@ -224,7 +236,16 @@ class AnswerItem(Item):
             lines = [*self._stable_lines, *(_markdown(rest, width).lines if rest.strip() else ())]
         if self.interrupted:
             lines = [*lines, Line(Content.styled("stopped", ".chat--warning"))]
+        if self.is_unfounded and self.is_selected:
+            lines = [*lines, Line(Content.styled(_UNFOUNDED, ".chat--muted"))]
         return lines
+
+    def select(self, is_selected: bool) -> bool:
+        """Note whether it is selected, and return whether it shows that."""
+        self.is_selected = is_selected
+        if self.is_unfounded:
+            self.changed()
+        return self.is_unfounded
 
     def _settle_paragraphs(self, width: int) -> None:
         if width != self._stable_width:
@@ -411,6 +432,54 @@ class BeforeItem(Item):
 
 
 @dataclass(eq=False, slots=True)
+class DiffersItem(Item):
+    """A remark that the answer above differs from a line that the model was shown.
+
+    `text` is that line, once it is known; `shown` whether it stands below the remark.
+    """
+
+    dense: ClassVar[bool] = True
+    click: ClassVar[str] = "open"
+    n: int
+    what: str
+    to: Target
+    shown: bool = False
+
+    @property
+    def label(self) -> str:
+        """The number of the source, or whose line it is."""
+        is_said = self.to.path.startswith("sessions/")
+        return f"[{self.n}]" if self.n else "what you said" if is_said else "your notes"
+
+    def lay_out(self, width: int) -> list[Line]:
+        what = "the opposite" if self.what == "denial" else f"another {self.what}"
+        key = " · w hides it" if self.shown else " · w shows the line"
+        head = Content.assemble(
+            (_DIFFERS, ".chat--warning"),
+            (self.label, ".chat--cite"),
+            (f" · {what}", ".chat--muted"),
+            (key, ".chat--cite"),
+        )
+        lines = [Line(head.truncate(width, ellipsis=True))]
+        if self.shown:
+            read = as_read(clean_line(self.text), _path_names)
+            lines += [
+                Line(Content(_INDENT) + part.content, 0, "", part.joined)
+                for part in wrapped(read, width - len(_INDENT))
+            ]
+        return lines
+
+    @property
+    def source(self) -> str:
+        return self.text
+
+    @property
+    def target(self) -> Target | None:
+        """The line."""
+        return self.to
+
+
+@dataclass(eq=False, slots=True)
 class MoreItem(Item):
     """The placeholder for earlier messages that aren't loaded yet."""
 
@@ -441,6 +510,14 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
         to = Target(cited.path, cited.first)
         items.append(LinkItem(label=f"[{cited.n}]", to=to, note=note, named=named, turn=turn))
     return items
+
+
+def difference_items(differences: Sequence[Difference], turn: str) -> list[DiffersItem]:
+    """Return a remark for each line from which an answer differs."""
+    return [
+        DiffersItem(each.n, each.kind, Target(each.path, each.line), text=each.text, turn=turn)
+        for each in differences
+    ]
 
 
 def quotes_all(text: str, sources: Sequence[LinkItem]) -> bool:

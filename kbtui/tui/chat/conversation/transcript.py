@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -21,7 +22,7 @@ from kbtui.tui.widgets.line_view import LineView, style_parser, to_strip
 if TYPE_CHECKING:
     from textual import events
 
-    from kbtui.tui.chat.conversation.items import Item, Target
+    from kbtui.tui.chat.conversation.items import DiffersItem, Item, Target
     from kbtui.tui.markdown.syntax import LinkRef
 
 NAME = (
@@ -114,6 +115,9 @@ class Transcript(FlowView, can_focus=True):
 
     def select(self, item: Item | None) -> None:
         """Select an item and bring it into view."""
+        for each, is_selected in ((self.cursor, False), (item, True)):
+            if each is not None and each.select(is_selected):
+                self.item_changed(each)
         self.cursor = item
         self.refresh()
         lines = self._flow.span(item) if item is not None else range(0)
@@ -133,6 +137,8 @@ class Transcript(FlowView, can_focus=True):
 
     def on_blur(self) -> None:
         """Hide the bar beside the selected item."""
+        if self.cursor is not None and self.cursor.select(False):
+            self.item_changed(self.cursor)
         self.refresh()
 
     def _move(self, step: int) -> None:
@@ -166,6 +172,8 @@ class Transcript(FlowView, can_focus=True):
             from kbtui.tui.chat.conversation.items import BeforeItem
 
             return isinstance(self.cursor, BeforeItem) and not self.cursor.past
+        if action == "differs":
+            return self._remark() is not None
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
@@ -173,6 +181,29 @@ class Transcript(FlowView, can_focus=True):
             self.action_act("expand")
             return
         self._follow_target(None if self.cursor is None else self._target_of(self.cursor))
+
+    def action_differs(self) -> None:
+        """Show or hide the line from which the answer differs."""
+        item = self._remark()
+        if item is None:
+            return
+        if not item.text:
+            self._follow_target(item.target)
+            return
+        item.shown = not item.shown
+        item.changed()
+        self.item_changed(item)
+
+    def _remark(self) -> DiffersItem | None:
+        """Return the selected remark, or the first one below the selected answer."""
+        from kbtui.tui.chat.conversation.items import DiffersItem
+
+        if self.cursor not in self.items:
+            return None
+        at = self.items.index(self.cursor)
+        below = itertools.takewhile(lambda each: each.dense, self.items[at + 1 :])
+        near = [self.cursor, *([] if self.cursor.dense else below)]
+        return next((each for each in near if isinstance(each, DiffersItem)), None)
 
     def _follow_target(self, target: Target | None) -> None:
         if target is not None and target.proposal:

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import TypeVar
 
 from kbtui.agent.events import (
+    AnswerDiffers,
     Event,
     NoticeGiven,
     ReasoningDelta,
@@ -30,12 +31,14 @@ from kbtui.tui.chat.conversation.cards import (
 from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     BeforeItem,
+    DiffersItem,
     Item,
     NoticeItem,
     NotKeptItem,
     PendingItem,
     UserItem,
     citation_items,
+    difference_items,
     quotes_all,
 )
 from kbtui.tui.chat.conversation.receipts import after_receipt, is_own_words, receipt_of
@@ -65,6 +68,7 @@ class TurnView:
         self._reasoning: ReasoningItem | None = None
         self._tools: dict[str, ToolItem] = {}
         self._pending: PendingItem | None = None
+        self._remarks: list[DiffersItem] = []
         self._sentence = ""  # what the receipt says already
         self._held = ""  # the beginning of an answer that may be that sentence
         self._show_pending()
@@ -75,12 +79,8 @@ class TurnView:
             case TurnStarted(turn=turn, message=message):
                 self.turn = self._message.turn = turn
                 self._message.message = message
-            case TextDelta(text=text):
-                self._add_text(text)
-            case ReasoningDelta(text=text):
-                self._add_reasoning(text)
-            case TextRevoked():
-                self._revoke()
+            case TextDelta() | ReasoningDelta() | TextRevoked() | AnswerDiffers():
+                self._show_text(event)
             case RetryStarted(text=text) | NoticeGiven(text=text):
                 self._add(NoticeItem(title=text))
             case ToolStarted():
@@ -91,6 +91,18 @@ class TurnView:
                 self._finish(event)
             case TurnFailed():
                 self._fail(event)
+
+    def _show_text(self, event: TextDelta | ReasoningDelta | TextRevoked | AnswerDiffers) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._add_text(text)
+            case ReasoningDelta(text=text):
+                self._add_reasoning(text)
+            case TextRevoked():
+                self._revoke()
+            case AnswerDiffers(difference=difference):
+                self._remarks += difference_items([difference], self.turn)
+                self._add(self._remarks[-1])
 
     def tick(self) -> None:
         """Animate the spinner."""
@@ -146,8 +158,14 @@ class TurnView:
         self._reasoning.add(text)
         self._transcript.item_changed(self._reasoning)
 
+    def _drop_remarks(self) -> None:
+        for each in self._remarks:
+            self._transcript.take_out(each)
+        self._remarks.clear()
+
     def _revoke(self) -> None:
         """Show the text so far as what it was, reasoning."""
+        self._drop_remarks()
         if self._answer is not None:
             answer, self._answer = self._answer, None
             self._transcript.take_out(answer)
@@ -163,6 +181,7 @@ class TurnView:
 
     def _start_tool(self, event: ToolStarted) -> None:
         self._hide_pending()
+        self._drop_remarks()
         self._end_answer()
         query = str(event.arguments.get("query", ""))
         self._tools[event.call] = tool = ToolItem(
@@ -204,6 +223,7 @@ class TurnView:
 
     def _finish(self, event: TurnFinished) -> None:
         self._hide_pending()
+        self._drop_remarks()
         text = after_receipt(event.text, self._sentence)
         if self._answer is None and text:
             self._answer = self._add(AnswerItem(turn=self.turn))
@@ -211,8 +231,10 @@ class TurnView:
         sources = citation_items(event.citations, self.turn, self.names)
         if answer is not None and quotes_all(text, sources):
             answer.cites, sources = tuple(sources), []
+        if answer is not None:
+            answer.is_unfounded = event.is_unfounded
         self._end_answer(text or None)
-        for item in sources:
+        for item in (*sources, *difference_items(event.differs, self.turn)):
             self._add(item)
         if event.not_kept:
             self._add(NotKeptItem(text=event.not_kept, turn=self.turn))

@@ -11,6 +11,7 @@ edits.editor       `Editor`, the one engine that writes facts; its operations, w
 recall.provenance  where a line comes from (`Provenance`, `Why`)
 recall.remembered  MEMORY.md for people: its lines, adding and editing one, how full it is
 recall.agenda      the one list of open tasks and dated lines, and what was said on a day
+recall.differing   whether an answer says something else than the lines it was given (`AnswerCheck`)
 recall.names       the names that a person wrote, and the lines with them (`NameIndex`)
 recall.newer       the newer line of an older one (`Newer`), whether two lines are about the same
                    thing, and when a line was said

@@ -291,7 +291,7 @@ def _read(text: str, language: Language, codes: tuple[str, ...], names: frozense
     plain, is_changed = _without_change(text, language, codes)
     is_changed |= is_correction
     items = tuple(_items(plain, language, codes, names))
-    is_of_speaker = any(map(_begins_with_speaker, (text, typed)))
+    is_of_speaker = _begins_with_speaker(text) or (text != typed and _begins_with_speaker(typed))
     return _Line(text, plain, items, codes, is_changed, is_of_speaker)
 
 

@@ -63,6 +63,12 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(filterfalse(unicodedata.combining, decomposed)))
 
 
+def has_words(text: str, query: str) -> bool:
+    """Return whether each word of a query occurs in a text, whatever their case and accents."""
+    folded = fold(text)
+    return all(word in folded for word in fold(query).split())
+
+
 def slugify(title: str, max_length: int = MAX_SLUG) -> str:
     """Make a kebab-case file name stem out of a title; never empty, never over `max_length`.
 

@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from kbtui.search.results import QUERY_LANGUAGE
-from kbtui.text import fold
+from kbtui.text import has_words
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS, Action, key_names, keys_of
 from kbtui.tui.widgets.dialogs import Dialog
 
@@ -107,7 +107,7 @@ def help_table(
 
     If `width` is too small for three columns, the description follows the title.
     """
-    needle = fold(word).strip()
+    needle = word.strip()
     whole = contexts is CONTEXTS and not needle
     parts = [
         (CONTEXT_TITLES[context], _action_rows(context, needle, keymap, width))
@@ -134,11 +134,10 @@ def _action_rows(context: str, needle: str, keymap: Mapping[str, str], width: in
 
 def _query_rows(needle: str, width: int) -> list[Content]:
     """Return the rows of the query language that match."""
-    parts = needle.split()
     return [
         row
         for form, meaning in QUERY_LANGUAGE
-        if all(part in fold(f"search query {form} {meaning}") for part in parts)
+        if has_words(f"search query {form} {meaning}", needle)
         for row in _row(form, "", meaning, width)
     ]
 
@@ -152,8 +151,7 @@ Any key can be changed in config.toml (see /config) by the name of its action:
 def _rows(action: Action, needle: str, keymap: Mapping[str, str], width: int) -> Iterator[Content]:
     keys = key_names(keys_of(action, keymap))
     command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
-    searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")
-    if needle and not all(part in searched for part in needle.split()):
+    if not has_words(f"{action.id} {keys} {command} {action.title} {action.help}", needle):
         return
     yield from _row("  ".join(filter(None, (keys, command))), action.title, action.help, width)
 

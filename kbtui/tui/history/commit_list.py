@@ -18,7 +18,7 @@ from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import day_heading
-from kbtui.text import shorten
+from kbtui.text import has_words, shorten
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
@@ -245,21 +245,22 @@ def matching_commits(
             yield commit
 
 
-def _parse_filter(text: str) -> tuple[Actor | None, list[str]]:
+def _parse_filter(text: str) -> tuple[Actor | None, str]:
     """Return the actor that a filter names, and its other words."""
     actors = {str(actor): actor for actor in Actor}
     words = text.casefold().split()
     name = next((name for word in words if (name := word.lstrip("@")) in actors), "")
-    return actors.get(name), [word for word in words if not name or word.lstrip("@") != name]
+    others = (word for word in words if not name or word.lstrip("@") != name)
+    return actors.get(name), " ".join(others)
 
 
-def _matches(commit: Commit, words: Sequence[str], names: Names) -> bool:
+def _matches(commit: Commit, words: str, names: Names) -> bool:
     if not words:
         return True
     paths = " ".join(change.path for change in commit.paths)
     description = sentence(commit, names)
-    text = f"{description} {commit.subject} {commit.body} {paths} {commit.id}".casefold()
-    return all(word in text for word in words)
+    text = f"{description} {commit.subject} {commit.body} {paths} {commit.id}"
+    return has_words(text, words)
 
 
 def _take(commits: Iterator[Commit], count: int) -> list[Commit]:

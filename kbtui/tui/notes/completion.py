@@ -16,13 +16,14 @@ from typing import Literal, NamedTuple
 from textual.widget import Widget
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import headings_of
 from kbtui.knowledge.library.library import EntryInfo
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
-from kbtui.tui.notes.fuzzy import FuzzyIndex
+from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.popup import Popup
@@ -98,7 +99,6 @@ class Vocabulary:
     def __init__(self, kb: KnowledgeBase, path: str) -> None:
         self._kb = kb
         self._path = path
-        self._names: FuzzyIndex | None = None
         self._slugs: Counter[str] = Counter()
         self._values: dict[str, Counter[str]] | None = None
 
@@ -124,11 +124,10 @@ class Vocabulary:
         return "", self._properties().get(request.of, Counter()), ""
 
     def _notes(self, query: str, before: str) -> list[Choice[str]]:
-        if self._names is None:
-            infos = self._kb.library.infos()
-            self._slugs = Counter(fold(info.slug) for info in infos)
-            self._names = FuzzyIndex(infos)
-        found = (match.entry for match in self._names.search(query, _MAX_OFFERED))
+        if not self._slugs:
+            self._slugs = Counter(fold(info.slug) for info in self._kb.library.infos())
+        matches = (match.entry for match in names_of(self._kb).search(query))
+        found = islice((info for info in matches if is_entry(info.path)), _MAX_OFFERED)
         offered = ((info, _matching_alias(query, info)) for info in found)
         return [
             Choice(

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
 from kbtui.presentation.notes import kind_of
-from kbtui.text import clean, clean_line, fold
+from kbtui.text import clean, clean_line, has_words
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.messages import tell
 from kbtui.tui.terminal.layout import TellsSizes
@@ -173,8 +173,7 @@ class PickDialog(ListDialog[Any]):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        needle = fold(typed).strip()
-        shown = [choice for choice in self._choices if needle in fold(choice.label)]
+        shown = [choice for choice in self._choices if has_words(choice.label, typed)]
         typed = clean_line(typed)
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))

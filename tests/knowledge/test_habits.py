@@ -421,3 +421,17 @@ def test_a_folder_before_a_title_is_one_where_it_is_there_or_a_slash_begins(
     library = opened(TITLED_VAULT).library
     named, name = library.split_folder(typed)
     assert (library.overlay().habits().spelled(named) if named else "", name) == (folder, title)
+
+
+def test_line_breaks_are_kept_in_a_vault_unless_its_setting_is_strict(
+    opened: Callable[[dict[str, str]], KnowledgeBase], tmp_path: Path
+) -> None:
+    library = opened(TITLED_VAULT).library
+    assert not library.keeps_line_breaks, "another program's folder"
+    settings = tmp_path / "vault/.obsidian/app.json"
+    settings.parent.mkdir()
+    assert library.keeps_line_breaks, "Obsidian shows them by default"
+    settings.write_text('{"strictLineBreaks": true}')
+    assert not library.keeps_line_breaks
+    settings.write_text("{")
+    assert library.keeps_line_breaks, "a broken file says nothing"

@@ -264,6 +264,13 @@ class Habits:
             return str(obsidian.get("newFileFolderPath", "")).strip("/")
         return ""
 
+    @property
+    def keeps_line_breaks(self) -> bool:
+        """Whether the user's program shows single line breaks, as Obsidian does by default."""
+        if not self.in_place or not (self._layout.root / ".obsidian").is_dir():
+            return False
+        return self._settings(".obsidian/app.json").get("strictLineBreaks") is not True
+
     def knows_type(self, kind: str) -> bool:
         """Return whether a type is one of kbtui's, or in place one of the user's own."""
         if kind in ENTRY_TYPES:

@@ -211,6 +211,11 @@ class Library(Reader):
         """Whether this is a user's own folder, whose naming and filing conventions apply."""
         return self._workspace.in_place
 
+    @property
+    def keeps_line_breaks(self) -> bool:
+        """Whether single line breaks in a note are shown, as the user's program does."""
+        return self.overlay().habits().keeps_line_breaks
+
     def same_name(self, type: str, title: str) -> list[EntryInfo]:
         """Return the existing entries with this name, those of the type first.
 

@@ -118,6 +118,11 @@ class Reader:
         return self._entries.get(path)
 
     @property
+    def keeps_line_breaks(self) -> bool:
+        """Whether single line breaks in a note are shown, as the user's program does."""
+        return False
+
+    @property
     def dendron(self) -> Dendron | None:
         """The Dendron workspace, if any, in which a wikilink's label may come first."""
         return self._entries.index().dendron
@@ -282,6 +287,10 @@ class LibraryOfToday(Protocol):
     def dendron(self) -> Dendron | None:
         """The Dendron workspace, if any."""
 
+    @property
+    def keeps_line_breaks(self) -> bool:
+        """Whether single line breaks in a note are shown."""
+
     def same_links(
         self, blobs: Mapping[str, str], names: Iterable[str]
     ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
@@ -306,7 +315,13 @@ class PastLibrary(Reader):
     ) -> None:
         self.at = history.resolve(at)
         self._commit = _CommitEntries(history, self.at, today)
+        self._today = today
         super().__init__(self._commit)
+
+    @property
+    def keeps_line_breaks(self) -> bool:
+        """Whether single line breaks in a note are shown, by the settings of today."""
+        return self._today is not None and self._today.keeps_line_breaks
 
     @property
     def blobs(self) -> dict[str, str]:

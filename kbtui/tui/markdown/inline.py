@@ -28,7 +28,7 @@ _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark":
 _LINK_OR_URL = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
 
-_LINE_MARKER = re.compile(
+LINE_MARKER = re.compile(
     r"(?P<indent>\s*)(?:(?P<heading>#{1,6})\s+|(?:[-*+]|(?P<number>\d{1,9}[.)]))\s+"
     r"(?:\[(?P<task>[^\[\]])\]\s+)?|(?P<quote>(?:>\s?)+))"
 )
@@ -42,7 +42,7 @@ _CHECKBOXES = {
     "*": ("★", ".md--bullet"),
 }
 """Checkboxes as in Obsidian themes: half done, cancelled, forwarded, scheduled, starred."""
-_HAS_MARKUP = re.compile(r"[*_`\[<=~!\\&#]|://|www\.")
+HAS_MARKUP = re.compile(r"[*_`\[<=~!\\&#]|://|www\.")
 
 
 def checkbox(mark: str) -> Content:
@@ -56,10 +56,10 @@ def render_single_line(text: str, links: Links) -> Content:
     is_code = Document(text, has_head=False, is_excerpt=True).fenced_blocks
     if is_code or text.lstrip().startswith(("|", "    ")):
         return Content.styled(text, ".md--muted")
-    marker = _LINE_MARKER.match(text)
+    marker = LINE_MARKER.match(text)
     text = text[marker.end() :] if marker is not None else text
     body = Content(text, strip_control_codes=False)
-    if _HAS_MARKUP.search(text):
+    if HAS_MARKUP.search(text):
         body = InlineBuilder(links).walk(parse_line(text)).content()
     if marker is not None and marker["heading"]:
         return body.stylize_before(f".md--h{min(4, len(marker['heading']))}")
@@ -106,11 +106,13 @@ class Links:
 class InlineBuilder:
     """Builds the styled text of one block.
 
-    `line_ends` are the offsets in the text at which source lines end.
+    `line_ends` are the offsets in the text at which source lines end. With `breaks` single line
+    breaks are shown, instead of as spaces.
     """
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: Links, *, breaks: bool = False) -> None:
         self._links = links
+        self._breaks = breaks
         self._text: list[str] = []
         self._length = 0
         self._spans: list[Span] = []
@@ -171,10 +173,10 @@ class InlineBuilder:
         kind = node.type
         if kind in _VERBATIM_STYLES:
             self.add(node.content, *_VERBATIM_STYLES[kind])
-        elif kind == "softbreak":
+        elif kind == "softbreak" and not self._breaks:
             self.line_ends.append(self._length)
             self._add_space()
-        elif kind == "hardbreak":
+        elif kind in ("softbreak", "hardbreak"):
             self.line_ends.append(self._length)
             self._text.append("\n")
             self._length += 1

@@ -276,7 +276,7 @@ class _Layout:
             if ref is not None and ref in embeds:
                 self._embed(ref, embeds[ref], frame)
             else:
-                built = InlineBuilder(self.links)
+                built = InlineBuilder(self.links, breaks=self._source.breaks)
                 for inline in lines:
                     built.walk(inline.children if inline.type == "inline" else [inline])
                 self._add_wrapped(built.content(), frame, line_ends=built.line_ends)
@@ -298,7 +298,7 @@ class _Layout:
             for line in picture_lines(embed.picture, inner.width):
                 self.lines.append(Line(inner.rest + line, self._source_line))
         if embed.text:
-            part = _Layout(SourceText(embed.text), links=self.links)
+            part = _Layout(SourceText(embed.text, breaks=self._source.breaks), links=self.links)
             part.blocks(parse(embed.text).children, _Frame(inner.width))
             self.lines += [
                 Line(inner.rest + line.content, self._source_line, line.fill, line.joined)

@@ -69,7 +69,7 @@ class SourceText(NamedTuple):
     `first_line` is the text's first line in the file, below the frontmatter that `properties` come
     from; `resolve` resolves links, as in `Links`. `embeds` replace the links that embed them;
     `above` and `below` stand around the text. With `whole` nothing is hidden that Obsidian would
-    hide.
+    hide. With `breaks` single line breaks are shown, instead of as spaces.
     """
 
     text: str
@@ -81,3 +81,4 @@ class SourceText(NamedTuple):
     above: tuple[Section, ...] = ()
     embeds: Mapping[LinkRef, Embed] = MappingProxyType({})
     whole: bool = False
+    breaks: bool = False

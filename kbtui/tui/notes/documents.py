@@ -45,7 +45,7 @@ from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.presentation.times import day_heading, format_day, format_written_day
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
-from kbtui.tui.markdown.plain import as_read
+from kbtui.tui.markdown.plain import as_read, named_by_path
 from kbtui.tui.markdown.source import Cell, Embed, Neighbour, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
@@ -94,7 +94,8 @@ class Document:
     sections of a template. `properties` come from the frontmatter. `raw` text isn't rendered;
     `reason` explains in one line why, or why there is nothing to see. `blob` is the hash of the
     content. `editable` tells whether the text can be edited without losing a byte. The page of
-    today has what is coming `above` its text, once that is known.
+    today has what is coming `above` its text, once that is known. With `breaks` single line breaks
+    are shown.
     """
 
     path: str
@@ -113,6 +114,7 @@ class Document:
     below: tuple[Section, ...] = ()
     above: tuple[Section, ...] = ()
     is_today: bool = False
+    breaks: bool = False
     names: Names = field(default_factory=Names)
 
     @property
@@ -140,18 +142,14 @@ class Document:
             self.raw,
             properties=self.properties,
             whole=whole or self.kind != "entry",
-            resolve=self._named_by_path,
+            resolve=named_by_path(self.names),
             above=self.above,
+            breaks=self.breaks,
         )
         if links is None:
             return source if self.entry is not None else source._replace(below=self.below)
-        below = (*self.below, *links.sections())
+        below = (*self.below, *links.sections)
         return source._replace(embeds=links.embeds, resolve=links.named, below=below)
-
-    def _named_by_path(self, link: LinkRef) -> Named:
-        """Return the name of a link's target if it is a path, else an empty name."""
-        path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
-        return self.names[path] if _PATH.fullmatch(link.target) else Named(path, "")
 
 
 def _names_by_path(kb: KnowledgeBase, head: str, body: str) -> Names:
@@ -230,8 +228,9 @@ class DocumentLinks:
             return None if link.target else Named("", "")
         return self.names[resolved.path] if resolved.title else Named(resolved.path, "")
 
+    @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """Return the lists below the text: backlinks and unlinked mentions."""
+        """The lists below the text: backlinks and unlinked mentions."""
         found: list[Section] = []
         for title, lines in (
             ("linked from", self.backlinks),
@@ -333,6 +332,7 @@ def _load_file(kb: KnowledgeBase, path: str) -> Document:
         blob=entry.blob,
         entry=entry,
         editable=decoded.exact and decoded.encoding != "utf-16",
+        breaks=kb.library.keeps_line_breaks,
     )
     if not path.lower().endswith(_MARKDOWN_SUFFIXES):
         return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))

@@ -256,11 +256,12 @@ class EntryView(Pane):
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
         self.links = links = await asyncio.to_thread(with_embeds, self._kb, document, links)
-        self._show_source(document.source(links), top=None)
+        self._show_source(await asyncio.to_thread(document.source, links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
         if mentions:
             self.links = replace(links, mentions=mentions)
-            self._show_source(document.source(self.links), top=None)
+            source = await asyncio.to_thread(document.source, self.links)
+            self._show_source(source, top=None)
 
     # Showing
 

@@ -24,7 +24,7 @@ from kbtui.sessions.imported import speaker
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
-from kbtui.tui.markdown.plain import without_markup
+from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ListDialog
@@ -73,14 +73,16 @@ class WhyScreen(ListDialog[None]):
     async def on_mount(self) -> None:
         text = self.query_one("#why-text", Static)
         try:
-            why = await asyncio.to_thread(self._look_up)
+            why, self._names = await asyncio.to_thread(
+                look_up, self._kb, self._path, self._line, self._commit
+            )
         except KbtuiError as error:
             text.update(Content.styled(clean(str(error)), "$text-error"))
             return
         self.why = why
         named = f"Why {self._names[self._path].title}, line {why.line}"
         self.query_one(Vertical).border_title = Content(clean_line(named))
-        text.update(Content("\n").join(_explanation(why, self._names)))
+        text.update(Content("\n").join(explanation(why, self._names)))
         hints = ["Enter goes there"] if why.messages else []
         hints += ["H change", "y copy id"] if why.commit is not None else []
         self.HINT = " · ".join([*hints, "Esc close"])
@@ -93,13 +95,6 @@ class WhyScreen(ListDialog[None]):
             said.show(choices, first)
             said.styles.height = min(_MESSAGE_ROWS, len(choices))
             said.focus()
-
-    def _look_up(self) -> Why:
-        why = self._kb.provenance.why(self._path, self._line, self._commit)
-        paths = [change.path for change in why.commit.paths] if why.commit is not None else []
-        paths += [self._path, *filter(None, [why.moved_from])]
-        self._names = names_of(self._kb.library, paths)
-        return why
 
     def action_move(self, by: int) -> None:
         if self.has_class("-said"):
@@ -124,8 +119,25 @@ class WhyScreen(ListDialog[None]):
             self.app.copy_to_clipboard(self.why.origin.commit)
 
 
-def _explanation(why: Why, names: Names) -> Iterator[Content]:
-    line = without_markup(clean_line(why.text.strip())) or "(an empty line)"
+def look_up(kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> tuple[Why, Names]:
+    """Return the origin of a line, and the names of the notes in it; run in a thread."""
+    why = kb.provenance.why(path, line, at)
+    paths = [change.path for change in why.commit.paths] if why.commit is not None else []
+    return why, names_of(kb.library, [*paths, path, *filter(None, [why.moved_from])])
+
+
+def said(why: Why) -> Iterator[Content]:
+    """Yield the messages that a line was made of, each as one paragraph."""
+    for message in why.messages:
+        if message.id in why.telling:
+            who = speaker(message.role, why.session or "")
+            text = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)
+            yield Content.assemble((f"{who}: ", "$text-muted"), (f"“{text}”", "$text-success"))
+
+
+def explanation(why: Why, names: Names) -> Iterator[Content]:
+    """Yield the lines that say where a line is from."""
+    line = as_read(clean_line(why.text.strip()), names) or "(an empty line)"
     is_head = why.line == 1 and not line.strip("-")
     yield Content.styled("(its properties)" if is_head else line, "bold $text-primary")
     yield Content(clean(why.note))

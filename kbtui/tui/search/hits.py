@@ -11,8 +11,8 @@ from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.search.query.parser import SEPARATOR
 from kbtui.search.results import Hit, without_weak
 from kbtui.sessions.imported import speaker
-from kbtui.text import clean, clean_line, counted
-from kbtui.tui.markdown.plain import kept, without_markup
+from kbtui.text import clean_line, counted
+from kbtui.tui.markdown.plain import as_read, excerpt
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.row_list import RowList, justified_row
 from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
@@ -114,7 +114,7 @@ def _section(hit: Hit) -> str:
     if hit.session is not None:
         who = speaker(hit.speaker or "", hit.session)
         heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
-    return without_markup(heading.rpartition(" > ")[2])
+    return as_read(heading.rpartition(" > ")[2])
 
 
 def place_of(hit: Hit) -> str:
@@ -152,27 +152,5 @@ def snippet_of(hit: Hit, names: Names | None = None) -> Content:
     title = _TITLE_PREFIX.match(hit.snippet)
     repeats = title is not None and clean_line(title[1]) == hit.title
     start = title.end() if title is not None and repeats else 0
-    return Content.assemble(*_styled_pieces(hit, start, names or Names()))
-
-
-def _styled_pieces(hit: Hit, start: int, names: Names) -> Iterator[tuple[str, str]]:
-    """Yield the snippet's pieces without markup, each with its style."""
-    snippet, matches = hit.snippet, sorted(hit.matches)
-    for first, last in kept(snippet[start:]):
-        at, end = start + first, start + last
-        path, _, section = snippet[at:end].partition("#")
-        if snippet[:at].endswith("[[") and "/" in path:
-            has_match = any(at <= match[0] < end for match in matches)
-            text = names[_link_path(path)].title + (f"{INTO}{section}" if section else "")
-            yield _one_line(text), ".rows--match" if has_match else ""
-            continue
-        for match_start, match_end in matches:
-            if match_start >= at and match_end <= end:
-                yield _one_line(snippet[at:match_start]), ""
-                yield _one_line(snippet[match_start:match_end]), ".rows--match"
-                at = match_end
-        yield _one_line(snippet[at:end]), ""
-
-
-def _one_line(text: str) -> str:
-    return clean(text).replace("\n", " ").replace("\t", " ")
+    matches = [(a - start, b - start) for a, b in hit.matches if a >= start]
+    return excerpt(hit.snippet[start:], matches, names, style=".rows--match")

@@ -423,3 +423,16 @@ def test_a_line_that_would_take_the_parser_seconds_is_shown_as_it_is_written():
 def test_a_picture_in_base64_on_one_line_leaves_the_note_as_it_is_laid_out():
     picture = "![scan](data:image/png;base64," + "QUJD" * 20_000 + ")"
     assert shown(f"- one\n\n{picture}\n")[0] == "• one"
+
+
+def test_single_line_breaks_are_shown_if_the_vault_shows_them():
+    text = "one\ntwo *three\nfour*\n\nfive"
+    assert str(render(SourceText(text), 40).lines[0].content) == "one two three four"
+    shown = render(SourceText(text, breaks=True), 40).lines
+    assert [(str(line.content), line.source) for line in shown] == [
+        ("one", 1),
+        ("two three", 2),
+        ("four", 3),
+        ("", 1),
+        ("five", 5),
+    ]

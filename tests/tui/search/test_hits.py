@@ -23,10 +23,17 @@ def shown(rows: HitList, width: int = 60) -> list[str]:
     [
         ("## Works on - [[people/mira|Mira]] **builds** it", "Works on - Mira builds it"),
         ("- [ ] call `Bob` ==soon== ^block-1", "call Bob soon"),
-        ("See ![[a picture.png]] and [[topics/radio]]", "See a picture.png and Radio"),
+        ("See ![[a picture.png]] and [[topics/radio]]", "See ▣ a picture.png and Radio"),
         ("**", "**"),
+        ("*em* and **a bold one that is c", "em and a bold one that is c"),
+        ("see `a == b` and == c", "see a == b and == c"),
+        ("kept %%hidden%% <!-- gone --> and <b>shown</b> <button>x</button>", "kept and shown x"),
+        ("a comment begins <!-- here and is cut", "a comment begins"),
+        ("was cut in it --> and goes on", "and goes on"),
+        ("| Item | Price | · | --- | ---: | · | **Tea** | 3 |", "Item Price · Tea 3"),
+        ("text ## A heading ```python print(1)", "text A heading print(1)"),
         ("To read · > What is it? · - [/] this", "To read · What is it? · this"),
-        ("3 * 4 # 5 is no heading", "3 * 4 5 is no heading"),
+        ("3 * 4 # 5 is no heading", "3 * 4 # 5 is no heading"),
     ],
 )
 def test_a_snippet_has_no_markup_and_is_never_empty(snippet: str, plain: str) -> None:

@@ -407,6 +407,7 @@ ACTIONS: tuple[Action, ...] = (
            "Put what the line says right, in every place that repeats it.", show=True),
     _facts("forget", "d", "Forget", "Forget it, after a look at all that says it.", show=True),
     _facts("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
+    _facts("filter", "slash", "Filter", "Show only lines with these words.", show=True),
     _facts("open", "enter,o", "Open", "Open the memory at the line.", show=True),
     _facts("back", "q,escape", "Back", "Close it.", show=True),
     _tasks("down", "j,down", "Down", "Next task.", does="move(1)"),

@@ -16,12 +16,12 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.setting_values import HIDDEN, Setting, all_settings, parse_value, to_toml, write_setting
 from kbtui.settings import OFFLINE, config_file
-from kbtui.text import clean_line, fold
+from kbtui.text import clean_line, has_words
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
 from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.widgets.dialogs import Dialog, ask_text, pick
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.full_screen import ListScreen
+from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
@@ -58,8 +58,8 @@ class Field(NamedTuple):
 
     def fits(self, wanted: str) -> bool:
         """Return whether all words of the filter occur in the field."""
-        text = fold(f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}")
-        return all(word in text for word in wanted.split())
+        text = f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}"
+        return has_words(text, wanted)
 
     @property
     def about(self) -> str:
@@ -201,7 +201,7 @@ class KeyPressDialog(Dialog[str]):
             self.dismiss(event.key)
 
 
-class SettingsScreen(ListScreen):
+class SettingsScreen(Finder):
     """A form of all settings, which writes only to the user's own config.toml.
 
     Args:
@@ -318,8 +318,7 @@ class SettingsScreen(ListScreen):
         self._filter_text = ""
         self._show()
 
-    @on(RowList.Highlighted, "#settings-list")
-    def _show_field(self) -> None:
+    def look_at(self) -> None:
         self._explain()
 
     # Moving
@@ -333,14 +332,10 @@ class SettingsScreen(ListScreen):
     def action_right(self) -> None:
         self.rows.focus()
 
-    def filter_by(self, text: str) -> None:
-        """Show the settings of all groups that match `text`."""
-        self._filter_text = fold(text).strip()
+    async def find(self, query: str) -> None:
+        """Show the settings of all groups that match a query."""
+        self._filter_text = query
         self._show()
-
-    def action_back(self) -> None:
-        if not self.end_filter():
-            super().action_back()
 
     # Changing
 

@@ -17,7 +17,7 @@ from kbtui.presentation.notes import Names
 from kbtui.tui.diff.lines import HunkPlace, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import latest
-from kbtui.tui.widgets.full_screen import ListScreen
+from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.line_view import Line
 
 _DRAW_TIMEOUT = 0.25
@@ -155,18 +155,13 @@ class DiffView(MarkdownLines):
         self.flash(range(places[self._hunk_index], places[self._hunk_index] + 1))
 
 
-class ListAndDiff(ListScreen):
-    """A screen of a list beside a diff; the class ``-full`` shows only the diff.
-
-    A subclass composes ``parts`` of a list (``split-list``) and of the container of the diff
-    (``split-detail``), both ``framed`` with their names in the border.
-    """
+class ListAndDiff(Finder):
+    """A finder whose preview is a diff; the class ``-full`` shows only that."""
 
     DEFAULT_CSS = """
     ListAndDiff {
-        .split-list, .split-detail { height: 1fr; }
-        &.-beside .split-list { width: 2fr; height: 100%; }
-        &.-beside .split-detail { width: 3fr; height: 100%; }
+        &.-beside .split-list { width: 2fr; }
+        &.-beside .split-detail { width: 3fr; }
         &.-full .split-list { display: none; }
         &.-full .split-detail { width: 1fr; height: 100%; }
     }
@@ -195,7 +190,10 @@ class ListAndDiff(ListScreen):
         self.diff.toggle_raw()
 
     def action_back(self) -> None:
-        if self.has_class("-full"):
+        if self.has_class("-full") and not self.is_filtering:
             self.give_room(to_diff=False)
-        else:
-            super().action_back()
+            return
+        filtering = self.is_filtering
+        super().action_back()
+        if filtering:
+            self.give_room(to_diff=False)

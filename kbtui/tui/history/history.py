@@ -14,7 +14,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input
 
 from kbtui.clock import local_day
 from kbtui.errors import UsageError
@@ -38,7 +37,7 @@ from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import draw_sentence
-from kbtui.tui.widgets.row_list import Choice, RowList
+from kbtui.tui.widgets.row_list import Choice
 
 _YEAR_ROWS = 44
 """The screen height from which the year is always shown above the list."""
@@ -135,8 +134,7 @@ class HistoryScreen(ListAndDiff):
     def _empty(self) -> None:
         self.detail.show_nothing()
 
-    @on(RowList.Highlighted)
-    def _row_highlighted(self) -> None:
+    def look_at(self) -> None:
         commit = self.rows.commit
         if commit is None:
             return
@@ -151,16 +149,14 @@ class HistoryScreen(ListAndDiff):
             self.give_room(to_diff=True)
 
     def action_back(self) -> None:
-        filtering = any(field.has_focus for field in self.query(Input))
-        if filtering and self.end_filter():
-            self.give_room(to_diff=False)
-        elif self.rows.day is not None and not self.has_class("-full"):
+        in_list = not self.is_filtering and not self.has_class("-full")
+        if self.rows.day is not None and in_list:
             self._leave_year()
         else:
             super().action_back()
 
     def _show_commit(self, commit: Commit) -> None:
-        self.query(Input).remove()
+        self.query("#filter").remove()
         self._leave_year()
         self.rows.go_to(commit)
 
@@ -222,8 +218,8 @@ class HistoryScreen(ListAndDiff):
     def on_year_view_day_selected(self) -> None:
         self.rows.focus()
 
-    def filter_by(self, text: str) -> None:
-        self.rows.read(text)
+    async def find(self, query: str) -> None:
+        self.rows.read(query)
 
     # The difference
 

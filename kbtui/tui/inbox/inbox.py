@@ -39,12 +39,11 @@ from kbtui.tui.messages import (
     tell,
     tell_error,
 )
-from kbtui.tui.search.finder import Preview
+from kbtui.tui.notes.preview import Preview
 from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.row_list import RowList
 from kbtui.tui.widgets.text_field import why_too_long
 
 _FRAME_ROWS = 2
@@ -205,7 +204,7 @@ class InboxScreen(ListAndDiff):
         self.rows.show_plans(plans, names, at)
         if self.rows.item is None or self.rows.item.proposal.id != at:
             self._selected_at = monotonic()
-        self._show_plan()
+        self.look_at()
         self._show_status(self._status)
         self.set_class(not plans, "-empty")
         if not plans:
@@ -225,11 +224,7 @@ class InboxScreen(ListAndDiff):
         for frame in (empty, detail):
             frame.border_subtitle = Content(clean_line(text))
 
-    @on(RowList.Highlighted)
-    def _row_highlighted(self) -> None:
-        self._show_plan()
-
-    def _show_plan(self) -> None:
+    def look_at(self) -> None:
         plan = self.rows.item
         if plan is not None:
             self.diff.show_plan(plan)

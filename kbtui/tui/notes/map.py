@@ -23,7 +23,6 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import OTHER, Named, Names
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry
 from kbtui.tui.notes.documents import load_document
@@ -39,6 +38,7 @@ from kbtui.tui.notes.map_layout import (
     lay_out,
     step,
 )
+from kbtui.tui.notes.preview import Preview
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import pick
@@ -252,7 +252,7 @@ class MapScreen(FullScreen[OpenEntry]):
         &.-look #map-look { display: block; }
         &.-beside #map-pane { width: 3fr; height: 100%; }
         &.-beside #map-look { width: 1fr; height: 100%; }
-        MapView, MarkdownView { height: 1fr; }
+        MapView, Preview { height: 1fr; }
     }
     """
     TITLE_TEXT = "Map"
@@ -273,10 +273,9 @@ class MapScreen(FullScreen[OpenEntry]):
             with Pane(id="map-pane"):
                 yield MapView(id="map")
             with Pane(id="map-look"):
-                yield MarkdownView(id="map-text")
+                yield Preview(self.kb, id="map-text")
 
     def on_mount(self) -> None:
-        self.query_one(MarkdownView).can_focus = False
         self.map.focus()
         self._show_map(self._trail[0])
 
@@ -307,7 +306,7 @@ class MapScreen(FullScreen[OpenEntry]):
 
     @latest("look")
     async def _load_preview(self, item: Item) -> None:
-        pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
+        pane, text = self.query_one("#map-look", Pane), self.query_one(Preview)
         if isinstance(item, Group):
             pane.label_with(sign(item.kind) + Content(item.title))
             titles = "\n".join(note.title for note in item.members[:200])
@@ -315,7 +314,7 @@ class MapScreen(FullScreen[OpenEntry]):
             return
         document = await asyncio.to_thread(load_document, self.kb, item.path)
         pane.label_with(with_sign(item), place=short_name(item.path))
-        text.show(document.source())
+        await text.show_document(document)
 
     # Keys
 
@@ -323,7 +322,7 @@ class MapScreen(FullScreen[OpenEntry]):
         self.map.walk(dx, dy)
 
     def action_scroll(self, pages: int) -> None:
-        text = self.query_one(MarkdownView)
+        text = self.query_one(Preview)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 
     @on(MapView.SpotSelected)

@@ -25,14 +25,17 @@ from kbtui.memory.recall.agenda import (
     short_day,
 )
 from kbtui.presentation.notes import name_of
-from kbtui.text import clean_line, fold
+from kbtui.text import clean_line, has_words
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.inline import checkbox
 from kbtui.tui.messages import OpenEntry, TimePassed, leave_for, tell
 from kbtui.tui.notes.documents import move_task, tick
+from kbtui.tui.notes.entry_actions import may_replace
+from kbtui.tui.notes.preview import Preview
 from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text
-from kbtui.tui.widgets.full_screen import ListScreen
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.row_list import RowList, justified_row
 
 _HEADINGS: dict[When, str] = {
@@ -119,11 +122,16 @@ def _joined(parts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield part
 
 
-class TasksScreen(ListScreen):
+class TasksScreen(Finder):
     """All open tasks; what is done here is done in the lines of their files."""
 
     DEFAULT_CSS = """
-    TasksScreen TaskList { height: 1fr; }
+    TasksScreen {
+        &.-beside .split-list { width: 3fr; }
+        &.-beside .split-detail { width: 2fr; }
+        &.-low #tasks-note, &.-short #tasks-note { display: none; }
+        &.-beside #tasks-note { display: block; }
+    }
     """
     BINDINGS = bindings("tasks")
     TITLE_TEXT = "Tasks"
@@ -132,17 +140,19 @@ class TasksScreen(ListScreen):
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__(kb)
-        self.rows = TaskList(classes="framed parts")
+        self.rows = TaskList(classes="split-list framed")
+        self._note = Preview(kb, id="tasks-note", classes="split-detail framed")
         self.turns = SerialQueue(self, "change")
         self._agenda = Agenda((), ())
-        self._words: Sequence[str] = ()
+        self._query = ""
         self._last_change: Commit | None = None
 
     def compose_body(self) -> ComposeResult:
-        yield self.rows
+        yield Divided(self.rows, self._note, classes="parts")
 
     def on_mount(self) -> None:
         self.rows.border_title = "Tasks"
+        self._note.border_title = "Its note"
         self.rows.focus()
         self._read()
 
@@ -162,15 +172,22 @@ class TasksScreen(ListScreen):
         self.rows.empty = _NOTHING
         self._show()
 
-    def filter_by(self, text: str) -> None:
-        self._words = fold(text).split()
+    async def find(self, query: str) -> None:
+        self._query = query
         self._show()
+
+    def look_at(self) -> None:
+        item = self.rows.chosen
+        if item is not None and self._note.display:
+            title = clean_line(item.title or name_of(item.path))
+            self._note.border_title = Content(title)
+            self._note.look_at(item.path, (item.line, item.line))
 
     def _show(self) -> None:
         """Show the tasks that match, with the cursor where it was."""
         rows, here, at = self.rows, self.rows.chosen, self.rows.cursor
         rows.today = local_day()
-        rows.empty = "No task matches." if self._words and self._agenda.tasks else rows.empty
+        rows.empty = "No task matches." if self._query and self._agenda.tasks else rows.empty
         groups = self._agenda.grouped(rows.today)
         shown: list[Row] = []
         rows.counts = {}
@@ -191,14 +208,13 @@ class TasksScreen(ListScreen):
         return f"{count} · {late:,} late" if late else count
 
     def _matches(self, item: AgendaItem) -> bool:
-        text = fold(f"{item.text} {item.title} {item.path}")
-        return all(word in text for word in self._words)
+        return has_words(f"{item.text} {item.title} {item.path}", self._query)
 
     # Keys
 
     @_queued
     async def action_tick(self, item: AgendaItem) -> None:
-        if item.task is None:
+        if item.task is None or not await may_replace(self, self.kb, item.path):
             return
         self._last_change = await asyncio.to_thread(tick, self.kb, item.path, item.task)
         again = " It comes again." if item.fields.recurrence else ""
@@ -216,6 +232,8 @@ class TasksScreen(ListScreen):
         day = named_day(typed, local_day())
         if day is None:
             raise UsageError(f"“{clean_line(typed)}” names no day.", about)
+        if not await may_replace(self, self.kb, item.path):
+            return
         commit = await asyncio.to_thread(move_task, self.kb, item.path, item.task, day)
         self._last_change = commit
         tell(self, f"Moved to {short_day(day, local_day())}. u takes it back.")
@@ -240,10 +258,6 @@ class TasksScreen(ListScreen):
         item = self.rows.chosen
         if item is not None:
             leave_for(self, OpenEntry(item.path, item.line))
-
-    def action_back(self) -> None:
-        if not self.end_filter():
-            super().action_back()
 
 
 def _is_same(row: Row, item: AgendaItem) -> bool:

@@ -26,8 +26,9 @@ from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.messages import tell, tell_error
+from kbtui.tui.notes.preview import Preview
 from kbtui.tui.search.filters import QueryInput, condition_values, draw_chips, draw_offers, offered
-from kbtui.tui.search.finder import Finder, Preview
+from kbtui.tui.search.finder import QueryFinder
 from kbtui.tui.search.hits import HitList, log_of, paths_in
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import Searches
@@ -56,12 +57,11 @@ _QUERY_HINT = '"these words in a row"   -without   begin*'
 _SAVED_MARK = "\N{BLACK STAR} "
 
 
-class SearchScreen(Finder):
+class SearchScreen(QueryFinder):
     """The search screen: results by words at each key press, by meaning after a pause."""
 
     DEFAULT_CSS = """
     SearchScreen {
-        #search-found { height: 1fr; }
         #search-line { height: 1; padding: 0 1; }
         #search-chips { width: auto; max-width: 70%; height: 1; }
         #search-line > Input {
@@ -85,13 +85,10 @@ class SearchScreen(Finder):
         #search-lately { display: none; }
         &.-asks-nothing #search-hits { display: none; }
         &.-asks-nothing #search-lately { display: block; }
-        #search-preview { height: 1fr; }
         &.-short #search-found { height: 3fr; }
         &.-short #search-preview { height: 2fr; }
         &.-low #search-preview { display: none; }
-        &.-beside #search-found, &.-beside #search-preview {
-            display: block; width: 1fr; height: 100%;
-        }
+        &.-beside #search-preview { display: block; }
     }
     """
     TITLE_TEXT = "Search"
@@ -112,7 +109,7 @@ class SearchScreen(Finder):
 
     def compose_body(self) -> ComposeResult:
         with Divided(id="search-body", classes="parts"):
-            with Pane(id="search-found") as found:
+            with Pane(id="search-found", classes="split-list") as found:
                 found.label_with("Search")
                 with Horizontal(id="search-line"):
                     yield Static(id="search-chips")
@@ -122,8 +119,7 @@ class SearchScreen(Finder):
                 yield Static(id="search-state")
                 yield HitList(id="search-hits")
                 yield ChoiceList(id="search-lately")
-            preview = Preview(self.kb, id="search-preview")
-            preview.add_class("framed")
+            preview = Preview(self.kb, id="search-preview", classes="split-detail framed")
             preview.border_title = "Preview"
             yield preview
 
@@ -144,7 +140,7 @@ class SearchScreen(Finder):
     lately = getters.query_one("#search-lately", ChoiceList)
 
     @property
-    def rows(self) -> RowList[Any]:
+    def rows(self) -> RowList[Any]:  # type: ignore[override]
         """The visible list."""
         return self.lately if self.has_class("-asks-nothing") else self.hits
 
@@ -303,12 +299,12 @@ class SearchScreen(Finder):
         line.display = bool(state)
         line.update(state)
 
-    def look_at(self, preview: Preview) -> None:
+    def look_at(self) -> None:
         hit = self.hits.hit
-        if hit is not None:
-            preview.border_title = resolve_styles(preview, with_sign(self.hits.named(hit)))
+        if hit is not None and not self.has_class("-asks-nothing"):
+            self.preview.border_title = resolve_styles(self, with_sign(self.hits.named(hit)))
             path, message = self._target(hit)
-            preview.look_at(path, (hit.line, hit.lines[1]), message)
+            self.preview.look_at(path, (hit.line, hit.lines[1]), message)
 
     def _target(self, hit: Hit) -> tuple[str, int | None]:
         """Return the path to open for a hit and, in a conversation, the message.

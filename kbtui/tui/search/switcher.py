@@ -26,7 +26,8 @@ from kbtui.tui.notes.fuzzy import (
     worth_searching,
 )
 from kbtui.tui.notes.knowledge_tree import marked
-from kbtui.tui.search.finder import Finder, Preview
+from kbtui.tui.notes.preview import Preview
+from kbtui.tui.search.finder import QueryFinder
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.row_list import RowList, justified_row
 
@@ -97,7 +98,7 @@ class EntryNamesList(RowList[FoundEntry]):
         )
 
 
-class SwitcherScreen(Finder, ModalScreen[None]):
+class SwitcherScreen(QueryFinder, ModalScreen[None]):
     """The switcher; lists recent entries while nothing is typed."""
 
     DEFAULT_CSS = """
@@ -161,12 +162,17 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             self.answered = query
             self.names.show_entries(entries, query)
 
-    def look_at(self, preview: Preview) -> None:
+    @property
+    def rows(self) -> EntryNamesList:  # type: ignore[override]
+        """The entries found."""
+        return self.names
+
+    def look_at(self) -> None:
         entry = self.names.found.entry
         if entry is None:
-            preview.clear()
-        elif preview.display:
-            preview.look_at(entry.path)
+            self.preview.clear()
+        elif self.preview.display:
+            self.preview.look_at(entry.path)
 
     async def take(self) -> None:
         entry, line = self.names.found

@@ -62,6 +62,23 @@ async def test_memory_shows_lines_with_their_source_and_what_was_kept(tmp_path: 
         assert "Last Dream: now." in " ".join(week.split())
 
 
+async def test_memory_is_filtered_and_says_beside_a_line_where_it_is_from(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", size=(140, 42)) as shell:
+        shell.app.kb.memory.remembering.remember("I prefer green tea")
+        shell.app.kb.memory.remembering.remember("My sister is called Mira")
+        await shell.say("/memory", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, MemoryScreen))
+        screen = shell.app.screen
+        await shell.until(lambda: "Mira" in text_of(screen.rows))
+        await shell.press("slash", *"green")
+        await shell.until(lambda: "Mira" not in text_of(screen.rows))
+        origin = screen.query_one("#memory-origin")
+        await shell.until(lambda: "You asked to remember it." in text_of(origin))
+        assert "I prefer green tea" in text_of(origin)
+        await shell.press("escape")
+        await shell.until(lambda: "Mira" in text_of(screen.rows))
+
+
 async def test_a_line_is_edited_and_forgotten(tmp_path: Path) -> None:
     async with running(tmp_path / "notes") as shell:
         file = tmp_path / "notes" / MEMORY

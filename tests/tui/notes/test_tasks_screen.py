@@ -10,7 +10,9 @@ from textual.widgets import Input
 
 from kbtui.clock import local_day
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.notes.preview import Preview
 from kbtui.tui.notes.tasks import TasksScreen
+from kbtui.tui.widgets.dialogs import KeyDialog
 from tests.tui.notes_support import text_of
 from tests.tui.shell import Shell, running
 
@@ -88,6 +90,31 @@ async def test_space_ticks_a_task_in_its_file_as_one_change_and_u_takes_it_back(
         await shell.press("u")
         await shell.until(lambda: "rake" in listed(shell))
         assert written(tmp_path / "kb").endswith(GARDEN.split("\n", 1)[1])
+
+
+async def test_a_task_of_a_read_only_note_is_changed_only_when_one_says_so(tmp_path: Path) -> None:
+    async with tasks(tmp_path / "kb") as shell:
+        file = tmp_path / "kb" / PATH
+        file.chmod(0o444)
+        before = written(tmp_path / "kb")
+        await shell.press("space")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        assert "read-only" in shell.app.screen.text.plain
+        await shell.press("escape")
+        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        assert written(tmp_path / "kb") == before
+        await shell.press("space")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("r")
+        await shell.until(lambda: "[x] rake" in written(tmp_path / "kb"))
+        assert file.stat().st_mode & 0o777 == 0o444
+
+
+async def test_the_note_of_a_task_is_shown_beside_it_at_its_line(tmp_path: Path) -> None:
+    async with tasks(tmp_path / "kb", size=(140, 42)) as shell:
+        preview = shell.app.screen.query_one(Preview)
+        await shell.until(lambda: "mow" in text_of(preview))
+        assert str(preview.border_title) == "Garden"
 
 
 async def test_a_recurring_task_comes_again(tmp_path: Path) -> None:

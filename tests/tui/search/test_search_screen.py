@@ -290,3 +290,18 @@ async def test_what_was_condensed_of_a_conversation_that_is_gone_is_shown_itself
         await pilot.press("enter")
         await until(pilot, lambda: app.seen, "it is opened")
         assert (app.seen[-1].path, app.seen[-1].line) == ("memory/history.jsonl", 7)
+
+
+async def test_a_preview_shows_what_the_reader_shows_and_no_comment(tmp_path):
+    kb = searchable(tmp_path)
+    text = "# Alice\n\nOwns it. %%a note to myself%%\n\n<!-- index -->\n\nSees [[topics/long]].\n"
+    (kb.workspace.root / "knowledge/people/alice.md").write_text(text)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "owns")
+        await until(pilot, lambda: "hits" in counted(screen))
+        await pilot.press("down")
+        await until(pilot, lambda: "Owns it." in text_of(screen.preview))
+        await until(pilot, lambda: "Sees Long." in text_of(screen.preview))
+        assert "myself" not in text_of(screen.preview)
+        assert "index" not in text_of(screen.preview)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import cycle, islice
+from itertools import cycle, islice, zip_longest
 from typing import NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from kbtui.errors import ModelError, StoppedError
+from kbtui.errors import KbtuiError, ModelError, StoppedError
 from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
@@ -24,20 +24,21 @@ from kbtui.presentation.notes import Names
 from kbtui.presentation.times import format_day, format_time
 from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
-from kbtui.text import clean_line, counted, usd
+from kbtui.text import clean_line, counted, has_words, usd
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.commands.forgetting import confirm_and_forget
 from kbtui.tui.diff.correct import correct_everywhere
 from kbtui.tui.messages import OpenEntry, leave_for, tell
-from kbtui.tui.notes.why import WhyScreen
+from kbtui.tui.notes.why import WhyScreen, explanation, look_up, said
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.full_screen import ListScreen
+from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.row_list import RowList
 
+_DEBOUNCE_SECONDS = 0.1
 _WEEK = timedelta(days=7)
 _MIN_PRICE_USD = 0.0001  # the smallest price that four decimals can show
 _MAX_KEPT = 40
@@ -187,22 +188,25 @@ class FactList(RowList[RememberedLine]):
         return [(text + "  " + source).truncate(width)]
 
 
-class MemoryScreen(ListScreen):
+class MemoryScreen(Finder):
     """The parts of the prompt above; below them the memory, and what was kept this week."""
 
     DEFAULT_CSS = """
     MemoryScreen {
         #memory-bar { height: auto; max-height: 40%; }
         FactList { height: 2fr; }
+        #memory-why { height: auto; max-height: 50%; }
         #memory-week { height: 1fr; }
         &.-short FactList { height: 1fr; }
-        &.-beside FactList { width: 3fr; height: 100%; }
-        &.-beside #memory-week { width: 2fr; height: 100%; }
-        &.-low #memory-bar, &.-low #memory-week { display: none; }
+        &.-short #memory-why { display: none; }
+        &.-beside .split-list { width: 3fr; }
+        &.-beside .split-detail { width: 2fr; }
+        &.-low #memory-bar, &.-low .split-detail { display: none; }
     }
     """
     BINDINGS = bindings("facts")
     TITLE_TEXT = "Memory"
+    FILTER_HINT = "words of a line"
     BESIDE_COLUMNS = 100
     rows: FactList
 
@@ -214,18 +218,23 @@ class MemoryScreen(ListScreen):
         self._prompt_of = session, draft
         self._window = window
         self._memory: MemoryData | None = None
-        self.rows = FactList(classes="framed")
+        self._query = ""
+        self.rows = FactList(classes="split-list framed")
 
     def compose_body(self) -> ComposeResult:
         yield Static(id="memory-bar", classes="framed")
         with Divided(id="memory-split", classes="parts"):
             yield self.rows
-            with VerticalScroll(id="memory-week", classes="framed", can_focus=False):
-                yield Static(id="memory-kept")
+            with Vertical(classes="split-detail"):
+                with VerticalScroll(id="memory-why", classes="framed", can_focus=False):
+                    yield Static(id="memory-origin")
+                with VerticalScroll(id="memory-week", classes="framed", can_focus=False):
+                    yield Static(id="memory-kept")
 
     def on_mount(self) -> None:
         self.query_one("#memory-bar").border_title = "What a prompt holds"
         self.rows.border_title = "Memory"
+        self.query_one("#memory-why").border_title = "Where it is from"
         self.query_one("#memory-week").border_title = "Kept this week"
         self.rows.focus()
         self._read()
@@ -240,10 +249,42 @@ class MemoryScreen(ListScreen):
     @latest("memory")
     async def _read(self) -> None:
         self._memory = data = await asyncio.to_thread(read_memory, self.kb, *self._prompt_of)
-        lines = sum(not fact.is_heading for fact in data.facts)
-        self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
-        self.rows.show(data.facts)
+        self._show_facts(data.facts)
         self._update_view()
+
+    def _show_facts(self, facts: Sequence[RememberedLine]) -> None:
+        """Show the lines that match the filter below their headings."""
+        fitting = [each for each in facts if each.is_heading or has_words(each.text, self._query)]
+        shown = [
+            each
+            for each, after in zip_longest(fitting, fitting[1:])
+            if not each.is_heading or (after is not None and not after.is_heading)
+        ]
+        lines = sum(not fact.is_heading for fact in shown)
+        self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
+        self.rows.show(shown if self._query else facts)
+
+    async def find(self, query: str) -> None:
+        self._query = query
+        if self._memory is not None:
+            self._show_facts(self._memory.facts)
+
+    def look_at(self) -> None:
+        if self.rows.fact is not None:
+            self._look_up(self.rows.fact)
+
+    @latest("look")
+    async def _look_up(self, fact: RememberedLine) -> None:
+        """Show where a line of memory is from, unless the cursor only passes over it."""
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
+        origin = self.query_one("#memory-origin", Static)
+        try:
+            why, names = await asyncio.to_thread(look_up, self.kb, MEMORY, fact.line)
+        except KbtuiError as error:
+            origin.update(Content.styled(clean_line(str(error)), "$text-muted"))
+            return
+        lines = [*explanation(why, names), *said(why)]
+        origin.update(resolve_styles(self.rows, Content("\n").join(lines)))
 
     def _update_view(self) -> None:
         if self._memory is None:

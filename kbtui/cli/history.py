@@ -145,16 +145,32 @@ class LogPrinter:
 
 
 @click.command()
-@click.argument("words", metavar="REV [REV] [PATH]", nargs=-1, required=True)
+@click.argument("words", metavar="[REV [REV] [PATH]]", nargs=-1)
+@click.option("--note", "ref", metavar="NOTE", help="One note, followed through its renames.")
+@click.option("--from", "since", metavar="DAY", help="From the beginning of a day, or a change.")
+@click.option("--to", "until", metavar="DAY", help="To the end of a day, or a change; else to now.")
 @pass_place
-def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
-    """Compare two revisions, or one with the current files.
+def diff(
+    place: WorkspaceOption,
+    words: tuple[str, ...],
+    ref: str | None,
+    since: str | None,
+    until: str | None,
+) -> int:
+    """Compare two revisions, or one with the current files; or a note between two days.
 
-    Exits with 1 if they differ.
+    A DAY is yesterday, Monday, 3 November, 2026-11-03 or a change. Exits with 1 if they differ.
     """
+    if bool(words) == bool(ref) or (ref and not since) or (words and (since or until)):
+        raise UsageError(
+            "Compare either revisions, or a note since a day.",
+            "Write REV [REV] [PATH], or --note NOTE --from DAY, with or without --to DAY.",
+        )
     with place.opened() as kb:
         from kbtui.history.queries.diff import as_patch
 
+        if ref and since:
+            return _diff_note(kb, ref, since, until)
         old, *rest = words
         old = kb.history.resolve(old)
         new = _as_revision(kb, rest[0]) if rest else None
@@ -162,6 +178,18 @@ def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
         patch = as_patch(kb.history.diff(old, new, paths), kb.workspace.file)
     print_patch(patch)
     return 1 if patch else 0
+
+
+def _diff_note(kb: KnowledgeBase, ref: str, since: str, until: str | None) -> int:
+    """Print the difference of a note between two moments."""
+    from kbtui.history.queries.diff import as_patch
+    from kbtui.presentation.between import moment_of
+
+    first = moment_of(kb.history, since)
+    last = moment_of(kb.history, until, is_end=True) if until else None
+    found = kb.history.between(_diff_path(kb, ref), first, last)
+    print_patch(as_patch([found], kb.workspace.file) if found is not None else "")
+    return 1 if found is not None else 0
 
 
 def _as_revision(kb: KnowledgeBase, word: str) -> str | None:

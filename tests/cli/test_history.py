@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.history.change import Actor
+from kbtui.history.history import History
+from kbtui.workspace.opening import open_workspace
+from kbtui.workspace.scan import Scanner
 from tests.e2e import program
 
 if TYPE_CHECKING:
@@ -308,3 +313,46 @@ def test_what_is_taken_back_is_said_by_titles(kbtui: Command) -> None:
     assert "undid a change: renamed Podman to" in done[1]
     assert "topics/" not in "".join(done)
     assert "deleted ■ Docker b engine" in kbtui.ok("delete", "docker-b-engine").out
+
+
+def test_a_note_is_compared_between_two_days_through_its_renames(
+    kbtui: Command,
+) -> None:
+    now = [datetime(2026, 11, 1, tzinfo=UTC)]
+    workspace = open_workspace(kbtui.root)
+    history = History(workspace, Scanner(workspace), lambda: now[0])
+    history.open()
+    for day, name, text in (
+        (2, "tap", "# Tap\n\nDrips.\n"),
+        (4, "tap", "# Tap\n\nDrips a lot.\n"),
+        (6, "kitchen-tap", "# Tap\n\nPlumber on Tuesday.\n"),
+    ):
+        now[0] = datetime(2026, 11, day, 23, 59, 59).astimezone()
+        with history.change(Actor.YOU, f"day {day}") as change:
+            change.write(f"knowledge/topics/{name}.md", text)
+        if day == 4:
+            with history.change(Actor.YOU, "renamed") as change:
+                change.rename("knowledge/topics/tap.md", "knowledge/topics/kitchen-tap.md")
+    note = ("diff", "--note", "kitchen-tap", "--from")
+    whole = kbtui(*note, "2026-11-04")
+    assert whole.status == 1
+    assert "-Drips.\n" in whole.out
+    assert "+Plumber on Tuesday.\n" in whole.out
+    assert "rename from knowledge/topics/tap.md" in whole.out
+    one_day = kbtui(*note, "4 November 2026", "--to", "2026-11-05").out
+    assert "+Drips a lot.\n" in one_day
+    assert "Plumber" not in one_day
+    assert kbtui(*note, "2026-11-05", "--to", "2026-11-05").status == 0
+    assert "+Drips.\n" in kbtui(*note, "2026-11-01", "--to", "2026-11-02").out
+    change = kbtui.ok("log", "kitchen-tap", "--json").json[1]["commit"]
+    assert "-Drips a lot.\n" in kbtui(*note, change).out, "from a change on"
+
+
+def test_diff_says_what_it_needs(told: Command) -> None:
+    for words in ((), ("--note", "docker"), ("HEAD", "--from", "today"), ("--from", "today")):
+        refused = told("diff", *words)
+        assert refused.status == 2
+        assert "--note NOTE --from DAY" in refused.err
+    refused = told("diff", "--note", "docker", "--from", "soonish")
+    assert "names neither a past day nor a change" in refused.err
+    assert "No calendar has" in told("diff", "--note", "docker", "--from", "2026-02-30").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -15,7 +16,7 @@ from kbtui.errors import NotFoundError, UnreadableError, UsageError
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.commit import Actor, Commit, PathChange
 from kbtui.history.objects.repository import Repository
-from kbtui.history.queries.diff import FileDiff, diff_files
+from kbtui.history.queries.diff import FileDiff, diff_file, diff_files
 from kbtui.history.queries.log import CommitLog, LogFilter
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -25,6 +26,7 @@ _REVISION = re.compile(r"^(?P<base>.+?)(?P<steps>(?:~\d*|\^)*)$")
 _ID = re.compile(r"^[0-9a-f]{4,40}$")
 _EARLIEST, _LATEST = 1900, 9999  # years; a calendar's ends are in none of some zones
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
+_TICK = 1e-6  # seconds
 
 
 def resolve(repository: Repository, log: CommitLog, rev: str) -> str:
@@ -173,6 +175,58 @@ class HistoryReader:
             NotFoundError: The commit is not part of this history's branch.
         """
         return self._log.later(commit, path)
+
+    def path_now(self, commit: str, path: str) -> str:
+        """Return the present path of a file of a commit, or the last one that it had."""
+        with contextlib.suppress(NotFoundError):
+            for _, change in self.later(commit, path):
+                path = change.path
+        return path
+
+    def versions(self, path: str) -> Iterator[tuple[Commit, str]]:
+        """Yield the changes of a file, newest first, each with the path that it had after it."""
+        head = self.head()
+        if head is not None:
+            yield from self._log.versions(files.checked_path(path), head)
+
+    def between(
+        self, path: str, since: str | datetime, until: str | datetime | None = None
+    ) -> FileDiff | None:
+        """Compare two states of one file, followed through its renames.
+
+        Args:
+            path: Its present path, or the last one that it had.
+            since: A revision, or a time: how the file was just before it.
+            until: The same for the later state; None is how it is now.
+
+        Returns:
+            The difference, or None if there is none.
+        """
+        old = self._version_at(path, since)
+        new = self._version_at(path, until) if until is not None else self._version_now(path)
+        before, after = old[1] or path, new[1] or path
+        if old[0] == new[0] and before == after:
+            return None
+        return diff_file(after, old[0], new[0], before if before != after else None)
+
+    def _version_now(self, path: str) -> tuple[bytes | None, str]:
+        """Return the content of a file as it is now, recorded or not, and its path."""
+        path = files.checked_path(path)
+        blob = self._working_tree().get(path)
+        return (self._content(path, blob) if blob is not None else None), path
+
+    def _version_at(self, path: str, moment: str | datetime) -> tuple[bytes | None, str]:
+        """Return the content and the path of a file at a moment; None and "" before it was made."""
+        made = self._log.moments()
+        if isinstance(moment, str):
+            commit = self.commit(moment)
+            last = made.get(commit.id, commit.time.timestamp())
+        else:
+            last = moment.timestamp() - _TICK
+        for commit_then, path_then in self.versions(path):
+            if made.get(commit_then.id, commit_then.time.timestamp()) <= last:
+                return self._repository.content_at(commit_then.id, path_then), path_then
+        return None, ""
 
     def tree(self, rev: str) -> dict[str, str]:
         """Return the blob id of every path in a commit."""

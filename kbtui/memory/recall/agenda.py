@@ -23,6 +23,7 @@ from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
 from kbtui.offline.lines import TextLine, lines_of
+from kbtui.offline.times import Period
 from kbtui.text import clean_line, fold
 from kbtui.workspace.files import blob_of, text_of
 
@@ -309,6 +310,12 @@ def named_day(text: str, today: date) -> date | None:
     """Return the day ahead that a person typed, as ``Friday``, ``12 December`` or ``in a week``."""
     found = _named(text, today, way=1)
     return found.period.last if found is not None else None
+
+
+def named_past(text: str, today: date) -> Period | None:
+    """Return the time up to today that a person typed, as ``Friday``, ``last week`` or ``May``."""
+    found = _named(text, today, way=-1)
+    return found.period if found is not None and found.period.first <= today else None
 
 
 def short_day(day: date, today: date) -> str:

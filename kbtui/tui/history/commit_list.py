@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.content import Content
 from textual.message import Message
@@ -14,11 +15,13 @@ from textual.message import Message
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.history.history import HistoryReader
+from kbtui.memory.records.journal import day_of
 from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import day_heading
-from kbtui.text import has_words, shorten
+from kbtui.text import clean_line, has_words, shorten
+from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
@@ -31,6 +34,7 @@ _EMPTY_TEXT = "Nothing was written yet. What is, stands here, and can be taken b
 _SPACIOUS_ROWS = 30
 """The screen height from which a blank row separates the days."""
 _DEBOUNCE_SECONDS = 0.1
+_TIMED = re.compile(r"[-*+•] (?:\[.\] )?(?:\d\d:\d\d )?(?P<text>.+)")
 _BAR_CELLS = 6
 _MAX_COMPARED_FILES = 50
 """The number of files above which a commit's size bar counts files instead of lines."""
@@ -59,7 +63,7 @@ class CommitList(RowList[Commit | date | None]):
         """Start with the cursor on the commit with id `at`; `names` is called in a thread."""
         self.commits: list[Commit] = []
         self.items: list[Commit | date | None] = []
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._sizes: dict[str, _Size] = {}
         self._undone_ids: set[str] = set()
         self._names = Names()
         self._read_names = names
@@ -165,7 +169,10 @@ class CommitList(RowList[Commit | date | None]):
         summary = summarize(row, self._names, self._path)
         who = shorten(committer(row), _ACTOR_CHARACTERS)
         style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
+        size = self._sizes.get(row.id, _Size())
         description = Content.assemble(*draw_pieces(summary.pieces))
+        if size.said:
+            description = Content.assemble(("+ ", ".rows--good"), size.said)
         if row.id in self._undone_ids:
             description = description.stylize(".rows--gone")
         line = Content.assemble(
@@ -173,7 +180,7 @@ class CommitList(RowList[Commit | date | None]):
             (f"{who:<{self._actor_width}}  ", style),
             description,
         )
-        bar = _bar(*self._sizes.get(row.id, (0, 0)))
+        bar = _bar(size.added, size.removed)
         room = width - _BAR_CELLS - 2
         gap = Content(" " * (1 + _BAR_CELLS - bar.cell_length))
         return [line.truncate(room, ellipsis=True, pad=True) + gap + bar]
@@ -198,17 +205,39 @@ class CommitList(RowList[Commit | date | None]):
                 self.row_changed(index)
 
 
-def _change_size(history: HistoryReader, commit: Commit) -> tuple[int, int]:
-    """Return the lines that a commit added and removed, or (files, 0) if it has very many files."""
+class _Size(NamedTuple):
+    """How many lines a commit added and removed, and what it added to the journal, if only that."""
+
+    added: int = 0
+    removed: int = 0
+    said: str = ""
+
+
+def _change_size(history: HistoryReader, commit: Commit) -> _Size:
+    """Compare the files of a commit; very many are only counted."""
     paths = [change.path for change in commit.paths if not is_derived(change.path)]
     if len(paths) > _MAX_COMPARED_FILES:
-        return len(paths), 0
+        return _Size(len(paths))
     try:
         diffs = history.diff(commit.parent, commit.id, paths)
     except KbtuiError:
-        return 0, 0
-    kinds = [line.kind for diff in diffs for hunk in diff.hunks for line in hunk.lines]
-    return kinds.count("+"), kinds.count("-")
+        return _Size()
+    lines = [line for diff in diffs for hunk in diff.hunks for line in hunk.lines]
+    kinds = [line.kind for line in lines]
+    said = _said([line.text for line in lines if line.kind == "+"]) if _is_journal(paths) else ""
+    return _Size(kinds.count("+"), kinds.count("-"), said)
+
+
+def _is_journal(paths: Sequence[str]) -> bool:
+    return bool(paths) and all(day_of(path) is not None for path in paths)
+
+
+def _said(lines: Sequence[str]) -> str:
+    """Return what the new lines of a day say: the first of them, and how many more there are."""
+    items = (_TIMED.match(clean_line(line)) for line in lines)
+    told = [as_read(item["text"]) for item in items if item and not item["text"].startswith("~~")]
+    more = f" · and {len(told) - 1:,} more" if len(told) > 1 else ""
+    return f"{told[0]}{more}" if told else ""
 
 
 def _bar(added: int, removed: int) -> Content:

@@ -32,6 +32,7 @@ from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_numbe
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_year
 from kbtui.tui.messages import KnowledgeChanged, TimePassed, tell
+from kbtui.tui.notes.entry_actions import compare
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
@@ -227,6 +228,14 @@ class HistoryScreen(ListAndDiff):
         if self.rows.commit is not None:
             self.detail.change_context(self.rows.commit, by)
 
+    @_queued_action
+    async def action_compare(self, commit: Commit) -> None:
+        history = self.kb.history
+        path = await self._choose_path(commit, "Compare which file?")
+        if path is not None:
+            path = await asyncio.to_thread(history.path_now, commit.id, path)
+            await compare(self, history, path, self._names()[path].title, commit)
+
     def action_copy(self) -> None:
         if self.rows.commit is not None:
             self.app.copy_to_clipboard(self.rows.commit.id)
@@ -284,13 +293,13 @@ class HistoryScreen(ListAndDiff):
     async def action_restore(self, commit: Commit) -> None:
         from kbtui.tui.diff.restoring import restore_file
 
-        path = await self._choose_path(commit)
+        path = await self._choose_path(commit, "Restore which file?")
         if path is not None:
             done = await restore_file(self, self.kb.history, path, commit)
             if done is not None:
                 self._show_commit(done)
 
-    async def _choose_path(self, commit: Commit) -> str | None:
+    async def _choose_path(self, commit: Commit, question: str) -> str | None:
         paths = [change.path for change in commit.paths]
         if self.path in paths:
             return self.path
@@ -300,7 +309,7 @@ class HistoryScreen(ListAndDiff):
         if len(entries) <= 1:
             return next(iter(entries), None)
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
-        return await pick(self, "Restore which file?", choices)
+        return await pick(self, question, choices)
 
     @_queued_action
     async def action_restore_all(self, commit: Commit) -> None:

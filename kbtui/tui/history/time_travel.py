@@ -43,12 +43,15 @@ from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import draw_sentence
 from kbtui.tui.widgets.line_view import resolve_styles
+from kbtui.workspace.layout import ENTRIES
 
 _DEBOUNCE_SECONDS = 0.08
+_MAX_FOLLOWED = 500
+"""The most notes that are gone whose renames are looked for."""
 """The debounce before the notes of a change are read, as the slider may only pass over it."""
 _READ_ACTIONS = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
-     "tags", "map"}
+     "tags", "map", "version_before", "version_after"}
 )  # fmt: skip
 _PAST_KEYS = {key for action in actions("past") for key in action.keys.split(",")}
 # These keys explain why nothing happens, but aren't shown as hints.
@@ -132,17 +135,30 @@ class ChangesSince(NamedTuple):
 def read_since(history: HistoryReader, at: str) -> ChangesSince:
     """Compare the notes at a commit with the newest ones; run in a thread."""
     then, now = history.tree(at), history.tree("HEAD")
+    differing = [path for path, blob in then.items() if is_entry(path) and now.get(path) != blob]
+    gone = [path for path in differing if path not in now]
+    moved = {path: history.path_now(at, path) for path in gone[:_MAX_FOLLOWED]}
     marks = {
-        path: ChangeMark(
-            new=False, machine="", word="changed since" if path in now else "gone since"
-        )
-        for path, blob in then.items()
-        if is_entry(path) and now.get(path) != blob
+        path: ChangeMark(new=False, machine="", word=_since(path, now, moved.get(path, "")))
+        for path in differing
     }
-    later = sum(is_entry(path) and path not in then for path in now)
+    later = sum(is_entry(path) and path not in then for path in {*now}.difference(moved.values()))
     parts = [f"{counted(len(marks), 'note')} changed since"] if marks else []
     parts += [f"{counted(later, 'note')} came later"] if later else []
     return ChangesSince(then, marks, f"{' · '.join(parts)}  " if parts else "")
+
+
+def _since(path: str, now: Mapping[str, str], moved: str) -> str:
+    """Return what became of a note since then."""
+    if path in now:
+        return "changed since"
+    if moved not in now:
+        return "gone since"
+    stem, stem_now = (each.rpartition("/")[2] for each in (path, moved))
+    folder = moved.removeprefix(ENTRIES).rpartition("/")[0]
+    if stem == stem_now:
+        return f"moved to {folder or 'the top'}"
+    return f"renamed to {name_of(moved)}"
 
 
 class TimeTravelScreen(FullScreen[None]):

@@ -51,7 +51,7 @@ from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 
-Kind = Literal["entry", "text", "conversation", "binary", "missing"]
+Kind = Literal["entry", "text", "conversation", "binary", "missing", "past"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SPECIAL_KEYS = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
@@ -141,7 +141,7 @@ class Document:
             self.first_line + above,
             self.raw,
             properties=self.properties,
-            whole=whole or self.kind != "entry",
+            whole=whole or self.kind not in {"entry", "past"},
             resolve=named_by_path(self.names),
             above=self.above,
             breaks=self.breaks,
@@ -315,7 +315,11 @@ def _load_day(kb: KnowledgeBase, path: str, day: date) -> Document:
 def _load_file(kb: KnowledgeBase, path: str) -> Document:
     if kind_of(path) and is_document(path, kb.settings.search.roots):
         return _load_converted(kb, path)
-    data = kb.library.read(path, READ_LIMIT_BYTES)
+    return document_of(kb, path, kb.library.read(path, READ_LIMIT_BYTES))
+
+
+def document_of(kb: KnowledgeBase, path: str, data: bytes) -> Document:
+    """Prepare the content of a file of notes for display."""
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         reason = f"{readable_size(len(data))}, not text."

@@ -15,11 +15,13 @@ from textual.dom import DOMNode
 from kbtui.documents.documents import is_beside_notes
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Commit, Origin, Sink
+from kbtui.history.history import HistoryReader
 from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER, Entry
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.presentation.notes import Names, name_of, title_of
+from kbtui.presentation.between import EXAMPLES, between_of, told_moment
+from kbtui.presentation.notes import Names, name_of, names_of, title_of
 from kbtui.text import clean_line, counted, headline
-from kbtui.tui.diff.confirm import Question, make_change
+from kbtui.tui.diff.confirm import Question, confirm, make_change
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.messages import LONG_SECONDS, tell
 from kbtui.tui.notes.documents import load_mentions
@@ -209,6 +211,36 @@ async def undelete(node: DOMNode, kb: KnowledgeBase, deleted: Commit) -> str | N
         return None
     tell(node, f"{name_of(path)} is back.")
     return path
+
+
+async def compare_note(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
+    """Ask for a day or two, and show what changed in a note of now between them."""
+    names = await asyncio.to_thread(names_of, kb.library, [path])
+    await compare(node, kb.history, path, names[path].title)
+
+
+async def compare(
+    node: DOMNode, history: HistoryReader, path: str, title: str, since: Commit | None = None
+) -> None:
+    """Ask for a day or a change, or two, and show what changed in a note between them.
+
+    The change `since` is offered by its time.
+    """
+    offered = f"{since.time.astimezone():%Y-%m-%d %H:%M}" if since is not None else ""
+    typed = await ask_text(node, f"What changed in {clean_line(title)} since", offered, EXAMPLES)
+    if not typed:
+        return
+    if since is not None:  # others may have been made in the same minute
+        typed = typed.replace(offered, since.id, 1)
+    first, last = await asyncio.to_thread(between_of, history, typed)
+    found = await asyncio.to_thread(history.between, path, first, last)
+    begin = await asyncio.to_thread(told_moment, history, first)
+    end = await asyncio.to_thread(told_moment, history, last, is_end=True)
+    if found is None:
+        tell(node, f"Nothing was changed in {clean_line(title)} from {begin} to {end}.")
+        return
+    counts = f"{counted(found.added, 'line')} came, {counted(found.removed, 'line')} went."
+    await confirm(node, f"{clean_line(title)}, {begin} to {end}", counts, {}, (found,))
 
 
 async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:

@@ -37,6 +37,7 @@ from kbtui.tui.notes.documents import (
 )
 from kbtui.tui.notes.embeds import with_embeds
 from kbtui.tui.notes.entry_actions import may_replace, open_web_link
+from kbtui.tui.notes.life import Version, load_version, read_life, with_life
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.today import sections_of_today
 from kbtui.tui.notes.why import WhyScreen
@@ -113,6 +114,9 @@ class EntryView(Pane):
         self.document: Document | None = None
         self._newer: Mapping[int, NewerLine] = {}
         self.links: DocumentLinks | None = None
+        self.life: Sequence[Version] = ()
+        """The versions of the note, oldest first; empty until they are read."""
+        self._version: int | None = None
 
     @property
     def path(self) -> str | None:
@@ -242,6 +246,7 @@ class EntryView(Pane):
         self._loaded_event.set()
         # Links are resolved afterwards: in a large vault that takes longer than reading.
         self.links = None
+        self.life, self._version = (), None
         self._show(document, line, top)
         self._update_authors()
         self._newer = {}
@@ -256,12 +261,46 @@ class EntryView(Pane):
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
         self.links = links = await asyncio.to_thread(with_embeds, self._kb, document, links)
+        self.life = await asyncio.to_thread(read_life, self._kb, path)
+        self.document = document = with_life(document, self.life)
         self._show_source(await asyncio.to_thread(document.source, links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
-        if mentions:
+        if mentions and not self.is_past:
             self.links = replace(links, mentions=mentions)
             source = await asyncio.to_thread(document.source, self.links)
             self._show_source(source, top=None)
+
+    # Its life
+
+    @property
+    def is_past(self) -> bool:
+        """Whether an older version of the note is shown in its place."""
+        return self._version is not None
+
+    def step(self, by: int) -> None:
+        """Show an earlier (-1) or later (1) version in place; after the last the note itself."""
+        last = len(self.life) - 1
+        at = max(0, (last if self._version is None else self._version) + by)
+        if at >= last:
+            if self.is_past:
+                self.back_to_now()
+        elif at != self._version and self.document is not None:
+            self._version = at
+            self._load_version(self.document, at)
+
+    def back_to_now(self) -> None:
+        """Show the note as it is now again."""
+        self._version = None
+        self.reload()
+
+    @latest("look")
+    async def _load_version(self, shown: Document, at: int) -> None:
+        past = await asyncio.to_thread(load_version, self._kb, shown, self.life, at)
+        if self._version == at:
+            self.document, self.links = past, None
+            self._update_authors()
+            self.body.mark_outdated(())
+            self._show(past, None, None)
 
     # Showing
 

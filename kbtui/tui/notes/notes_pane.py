@@ -389,6 +389,11 @@ class NotesPane(Vertical):
             return False
         if action == "save":
             return (self.target() or "").startswith((NAME_PREFIX, "sessions/"))
+        if action == "version":
+            reads = self.view is not None and self.view.body.has_focus
+            return reads and self.view is not None and len(self.view.life) > 1
+        if action == "now":
+            return self.view is not None and self.view.is_past
         if action == "go_to_day":
             return self.view is not None and documents.is_day(self.target() or "")
         return super().check_action(action, parameters)
@@ -464,6 +469,14 @@ class NotesPane(Vertical):
         else:
             tell(self, f"There is no note of a day {'after' if way > 0 else 'before'} this one.")
 
+    def action_version(self, by: int) -> None:
+        if self.view is not None:
+            self.view.step(by)
+
+    def action_now(self) -> None:
+        if self.view is not None:
+            self.view.back_to_now()
+
     def action_outline(self) -> None:
         if view := self._view_or_hint("o shows its headings"):
             view.choose_heading()
@@ -504,6 +517,10 @@ class NotesPane(Vertical):
         path = self.target()
         if path is not None:
             self.post_message(OpenHistory(path))
+
+    @_with_entry
+    async def action_compare(self, kb: KnowledgeBase, path: str) -> None:
+        await entry_actions.compare_note(self, kb, path)
 
     def action_why(self) -> None:
         if view := self._view_or_hint("w says where a line of it comes from"):

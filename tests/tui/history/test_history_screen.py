@@ -4,9 +4,10 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.tui.diff.confirm import ConfirmScreen, WorkBox
+from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.widgets.dialogs import TextEditScreen
+from kbtui.tui.widgets.dialogs import TextDialog, TextEditScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import NotesApp, agent_writes, arrived, make_kb, ready, text_of, until
 
@@ -63,6 +64,41 @@ async def test_commits_are_listed_newest_first_with_their_differences(kb):
         await pilot.press("p")
         await until(pilot, lambda: "5     - line 5" in text_of(screen.diff), "as a patch")
         assert "told so" in str(screen.query_one("#history-what").render())
+
+
+async def test_a_change_of_a_day_is_told_by_what_was_said(kb):
+    day = "memory/2026-11-27.md"
+    for text in (
+        "- 20:31 Priya is the new **designer**\n",
+        "- 20:31 Priya is the new **designer**\n- [ ] 20:33 plumber Tuesday 9:00\n- 20:33 tea\n",
+        (
+            "- 20:31 ~~Priya is the new **designer**~~\n- [ ] 20:33 plumber Tuesday 9:00\n"
+            "- 20:33 tea\n- 20:34 Priya left\n"
+        ),
+    ):
+        with kb.history.change(Actor.YOU, "said") as change:
+            change.write(day, text)
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        await until(pilot, lambda: "+ Priya left" in text_of(screen.rows))
+        rows = text_of(screen.rows)
+        assert "You    + plumber Tuesday 9:00 · and 1 more" in rows
+        assert "You    + Priya is the new designer" in rows
+        assert "Dream  wrote ● Alice" in rows
+
+
+async def test_c_compares_the_file_since_a_change(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb, PATH)
+        await pilot.press("j", "c")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        diff = app.screen.query_one(DiffView)
+        await until(pilot, lambda: "twenty" in text_of(diff))
+        assert "+ thirty" not in text_of(diff)
 
 
 async def test_it_can_be_opened_for_one_entry_or_at_one_commit(kb):

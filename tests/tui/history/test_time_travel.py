@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from kbtui.history.change import Actor
 from kbtui.tui.actions.registry import actions
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.history.history import HistoryScreen, browse
-from kbtui.tui.history.time_travel import TimeTravelScreen, travel
+from kbtui.tui.history.time_travel import TimeTravelScreen, read_since, travel
 from kbtui.tui.messages import AskAbout
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.search.search import SearchScreen
@@ -98,6 +99,25 @@ async def test_no_key_that_writes_does_anything_but_say_why(kb):
         assert screen.notes.editor is None
         assert kb.history.head() == head
         assert not any(isinstance(message, AskAbout) for message in app.seen)
+
+
+async def test_a_note_that_was_renamed_or_moved_since_says_where_it_is(kb):
+    kb.library.rename("people/alice", "Alice Miller")
+    with kb.history.change(Actor.YOU, "moved") as change:
+        change.write("knowledge/topics/bee.md", "# Bee\n\nBuzzes.\n")
+    kb.first = kb.history.commit("HEAD")
+    with kb.history.change(Actor.YOU, "moved") as change:
+        change.rename("knowledge/topics/bee.md", "knowledge/projects/bee.md")
+    kb.library.rename("people/alice-miller", "Alice Smith")
+    kb.library.delete("topics/docker")
+    since = read_since(kb.history, kb.first.id)
+    assert {path: mark.word for path, mark in since.marks.items()} == {
+        "knowledge/people/alice-miller.md": "renamed to Alice smith",
+        "knowledge/topics/bee.md": "moved to projects",
+        "knowledge/topics/docker.md": "gone since",
+    }
+    assert "3 notes changed since" in since.summary
+    assert "later" not in since.summary
 
 
 async def test_c_compares_with_now(kb):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -29,6 +30,7 @@ _FIRST_LIST_COLUMN = 10  # `Spot.column` of the first column of the list, greate
 _STEP_HEADINGS = ("one step further", "two steps further")
 MAX_STEPS = 1 + len(_STEP_HEADINGS)
 """The maximum distance from the middle, in links."""
+_MAX_BAR_CELLS, _MAX_LABEL_CELLS = 6, 20
 _PLURALS = {"person": "people", OTHER.name: "other notes"}
 # Connectors of the left and right side, by whether the line continues up, down, and to the middle.
 _JOINTS = {
@@ -167,7 +169,7 @@ def folded(side: str, notes: Sequence[Named], unfolded: frozenset[str]) -> list[
     """Return the notes of a side, if many in groups by kind, or by folder if of one kind."""
     if len(notes) <= MAX_SINGLE:
         return [*notes]
-    groups = _groups(side, notes)
+    groups = _groups(side, notes, unfolded)
     found: list[Item] = []
     for group in groups:
         single = len(groups) == 1 or len(group.members) == 1
@@ -176,22 +178,21 @@ def folded(side: str, notes: Sequence[Named], unfolded: frozenset[str]) -> list[
     return found
 
 
-def _groups(side: str, notes: Sequence[Named]) -> list[Group]:
+def _groups(side: str, notes: Sequence[Named], unfolded: frozenset[str]) -> list[Group]:
     gathered: dict[str, list[Named]] = {}
     one_kind = len({_kind_name(note) for note in notes}) == 1
     for note in notes:
         folder, inside, _ = note.path.removeprefix(ENTRIES).partition("/")
         name = _kind_name(note) if not one_kind else folder if inside else ""
         gathered.setdefault(name, []).append(note)
-    return [
-        Group(
-            f"{side} {name}",
-            of[0].kind or OTHER,
-            _group_title(name, len(of), is_folder=one_kind),
-            tuple(of),
-        )
-        for name, of in gathered.items()
-    ]
+    most = max(map(len, gathered.values()))
+    found = []
+    for name, of in gathered.items():
+        label = (name or "no folder") if one_kind else _PLURALS.get(name, f"{name}s")
+        is_open = f"{side} {name}" in unfolded
+        title = _group_title(label, len(of), most, is_open=is_open)
+        found.append(Group(f"{side} {name}", of[0].kind or OTHER, title, tuple(of)))
+    return found
 
 
 def _kind_name(note: Named) -> str:
@@ -200,10 +201,10 @@ def _kind_name(note: Named) -> str:
     )
 
 
-def _group_title(name: str, count: int, *, is_folder: bool) -> str:
-    if is_folder:
-        return f"{count:,} in {name or 'no folder'}"
-    return f"{count:,} {_PLURALS.get(name, f'{name}s')}"
+def _group_title(label: str, count: int, most: int, *, is_open: bool) -> str:
+    """Return a title such as ``Plugins ▇▇▇▇ 1,950 ▸``, with a bar in proportion to the largest."""
+    bar = "▇" * ceil(_MAX_BAR_CELLS * count / most)
+    return f"{cut(label, _MAX_LABEL_CELLS)} {bar} {count:,} {'▾' if is_open else '▸'}"
 
 
 def _lay_out_alone(middle: Named, width: int) -> Drawing:

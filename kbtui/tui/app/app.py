@@ -296,6 +296,7 @@ class KbtuiApp(KeysInOrder):
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
+        PALETTE.few_colors = self._has_few_colors
         PALETTE.letters = (
             kb.settings.ui.plain or self._has_few_colors or not locale_has_signs(os.environ)
         )

@@ -39,6 +39,28 @@ _LIGHT = {
 }
 
 
+# With 16 colours every other value becomes the nearest of these, so that kinds would share one.
+_FEW_DARK = {
+    "decision": "#aa5500",
+    "person": "#5555ff",
+    "project": "#ff5555",
+    "topic": "#55ff55",
+    "fact": "#ffffff",
+    "preference": "#ffff55",
+    "reference": "#ff55ff",
+    OTHER.name: "#aaaaaa",
+}
+_FEW_LIGHT = {
+    "decision": "#aa5500",
+    "person": "#0000aa",
+    "project": "#aa0000",
+    "topic": "#00aa00",
+    "fact": "#000000",
+    "preference": "#00aaaa",
+    "reference": "#aa00aa",
+    OTHER.name: "#555555",
+}
+
 KIND_STYLE = ".kind--"
 
 
@@ -47,6 +69,7 @@ class Palette:
     """How signs are drawn in this terminal; set by the app once the settings are loaded."""
 
     letters: bool = False
+    few_colors: bool = False
 
 
 PALETTE = Palette()
@@ -63,6 +86,8 @@ def locale_has_signs(environment: Mapping[str, str]) -> bool:
 def kind_colour(theme: Theme, name: str) -> str:
     """Return the theme's variable ``kind-NAME``, or the default for its light or dark ground."""
     name = name.removeprefix(f"{OTHER.name}-")
+    if PALETTE.few_colors:
+        return (_FEW_DARK if theme.dark else _FEW_LIGHT)[name]
     themed = theme.variables.get(f"kind-{name}")
     return themed or (_DARK if theme.dark else _LIGHT)[name]
 

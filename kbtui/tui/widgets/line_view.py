@@ -80,16 +80,19 @@ class Looks(_WidgetBase):
 def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
     """Return a parser of span styles for `widget`, in which ``.name`` is one of its `Looks`.
 
-    Without `colors` it keeps only attributes, such as bold and underline.
+    Without `colors` it keeps only attributes, such as bold and underline, and the colours of the
+    signs of kinds, if there are enough colours for these to be seen on any ground.
     """
+    few = widget.app.has_class("-few-colors")
 
     def parse(name: str | Style) -> Style:
         if isinstance(name, Style):
             style = name
         elif name.startswith(KIND_STYLE):
-            style = Style.parse(
-                kind_colour(widget.app.current_theme, name.removeprefix(KIND_STYLE))
-            )
+            kind = name.removeprefix(KIND_STYLE)
+            style = Style.parse(kind_colour(widget.app.current_theme, kind))
+            if not few:
+                return style
         elif name.startswith("."):
             style = widget.get_visual_style(name[1:], partial=True)
         else:

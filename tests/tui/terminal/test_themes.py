@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.color import Color as RichColor, ColorSystem
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
@@ -19,7 +20,7 @@ from kbtui.tui.terminal.themes import (
     save_theme,
     startup_theme,
 )
-from kbtui.tui.widgets.kinds import kind_colour
+from kbtui.tui.widgets.kinds import PALETTE, kind_colour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +82,18 @@ def test_the_signs_of_all_kinds_can_be_read_and_told_apart(name: str) -> None:
     }
     assert {kind: ratio for kind, ratio in poor.items() if ratio < AA} == {}
     assert len(set(kinds.values())) == len(kinds)
+
+
+@pytest.mark.parametrize("name", OURS.themes)
+def test_the_signs_of_kinds_keep_their_colours_on_the_selected_row(name: str) -> None:
+    theme = OURS.themes[name]
+    colors = theme.to_color_system().generate()
+    background, primary = Color.parse(colors["background"]), Color.parse(colors["primary"])
+    ground = background.blend(primary, 0.22).hex  # as `rows--cursor`
+    kinds = {kind.name: kind_colour(theme, kind.name) for kind in (*KINDS.values(), OTHER)}
+    poor = {kind: contrast(color, ground) for kind, color in kinds.items()}
+    # WCAG 2.2, contrast of graphical objects
+    assert {kind: ratio for kind, ratio in poor.items() if ratio < 3} == {}
 
 
 @pytest.mark.parametrize("name", OURS.themes)
@@ -165,3 +178,17 @@ def test_choosing_a_theme_keeps_the_rest_of_the_settings() -> None:
     with pytest.raises(ConfigurationError, match=r"config\.toml"):
         save_theme(OURS.themes["paper"])
     assert file.read_text() == "not toml ["
+
+
+@pytest.mark.parametrize("name", ["textual-dark", "textual-light"])
+def test_each_kind_has_a_colour_of_its_own_with_16_colours(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PALETTE, "few_colors", True)
+    shown = {
+        RichColor.parse(kind_colour(BUILTIN_THEMES[name], kind.name))
+        .downgrade(ColorSystem.STANDARD)
+        .number
+        for kind in (*KINDS.values(), OTHER)
+    }
+    assert len(shown) == len(KINDS) + 1

@@ -65,7 +65,7 @@ def _resolve_place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str,
 
 
 def _print_why(why: Why, kb: KnowledgeBase) -> None:
-    from kbtui.presentation.commit_summary import sentence
+    from kbtui.presentation.commit_summary import reason_of, sentence
     from kbtui.presentation.notes import names_of
 
     layout = kb.workspace
@@ -85,8 +85,8 @@ def _print_why(why: Why, kb: KnowledgeBase) -> None:
             "  ",
             say_styled(deed),
         )
-        if why.commit.body:
-            say(_indented(why.commit.body))
+        if reason := reason_of(why.commit):
+            say(_indented(reason))
     if why.moved_from:
         say(f"It stood in {layout.file(why.moved_from)}:{why.origin.line} first.")
     for entry in why.archives[:3]:

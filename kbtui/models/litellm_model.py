@@ -343,7 +343,7 @@ class LiteLLMModel:
                 _working_ways[key] = way
                 return replace(accepted, usage=spent)
         raise refusal or ModelAnswerError(
-            f"{self.name} didn't answer in the shape that was asked for.",
+            f"{self.name} gave an answer that can't be used here.",
             "Nothing was changed; a larger model may do better.",
         )
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.history.change import SHIPPED, Actor, Commit, PathChange, is_derived
 from kbtui.presentation.actors import committer
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.text import clean_line, counted, slugify
 from kbtui.workspace.layout import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from kbtui.knowledge.library.library import Library
 
 Piece = str | Named
 """A part of a sentence: words, or a note, which a front end colours and links."""
@@ -21,6 +24,9 @@ _MAX_NAMED = 3
 """The number of notes named in a part of a sentence; of more, two and the number of others."""
 _MAX_LISTED = 20
 """The number of changes above which notes are counted instead of named."""
+_RENAMED = re.compile(r"rename \S+ to \S+$")
+_WHOLE = re.compile(r"Archived whole\..*", re.DOTALL)
+"""What was recorded in place of a summary until 0.9, with the words of a program."""
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
 
 
@@ -53,6 +59,21 @@ def summarize(commit: Commit, names: Names, about: str | None = None) -> CommitS
 def sentence(commit: Commit, names: Names) -> str:
     """Return the complete sentence as plain text, with the author: ``You deleted ○ Kanban``."""
     return f"{committer(commit)} {summarize(commit, names)}"
+
+
+def told(library: Library, commit: Commit) -> str:
+    """Return what a commit did, as a sentence with the present titles; may read files."""
+    paths = [path for change in commit.paths for path in (change.path, change.old_path) if path]
+    return sentence(commit, names_of(library, paths))
+
+
+def reason_of(commit: Commit) -> str:
+    """Return why a commit was made, for people; empty where its summary says as much."""
+    reason = commit.body.strip()
+    is_rename = any(change.kind == "renamed" for change in commit.paths)
+    if commit.is_restoration or (is_rename and _RENAMED.match(reason)):
+        return ""
+    return _WHOLE.sub("Kept word for word, as no model had condensed it.", reason)
 
 
 def _prefix(commit: Commit) -> str:

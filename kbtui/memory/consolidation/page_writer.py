@@ -129,7 +129,7 @@ class MemoryWriter:
 
         first, last = page.range
         done = f"Archived messages {first} to {last} of {page.session}."
-        reason = f"Archived whole. {why_raw}" if why_raw else done
+        reason = f"Kept word for word. {why_raw}" if why_raw else done
         saved, commit = committed(
             self.history, self.workspace, Actor.CONSOLIDATOR, reason, origin, work
         )

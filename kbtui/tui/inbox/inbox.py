@@ -20,6 +20,7 @@ from kbtui.history.places import Plan, ProposedPlace
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import Evidence
 from kbtui.presentation.actors import actor_name
+from kbtui.presentation.commit_summary import told
 from kbtui.presentation.notes import Names, names_of
 from kbtui.presentation.proposals import format_files, paths_of, reason_of
 from kbtui.presentation.times import format_time
@@ -344,7 +345,8 @@ class InboxScreen(ListAndDiff):
         history = self.kb.history
         with show_errors(self):
             undo, own = partial(history.undo, commit.id), [each.path for each in commit.paths]
-            done = await confirm_and_undo(self, history, commit.subject, undo, own)
+            did = await asyncio.to_thread(told, self.kb.library, commit)
+            done = await confirm_and_undo(self, history, did, undo, own)
             if done is None:
                 return
             self._accepted = None

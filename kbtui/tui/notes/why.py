@@ -17,7 +17,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.provenance import Why
 from kbtui.presentation.actors import committer
-from kbtui.presentation.commit_summary import summarize
+from kbtui.presentation.commit_summary import reason_of, summarize
 from kbtui.presentation.notes import Names, name_of, names_of
 from kbtui.presentation.times import day_heading
 from kbtui.sessions.imported import speaker
@@ -180,7 +180,7 @@ def description(commit: Commit, names: Names | None = None) -> Content:
         Content.assemble(committer(commit), " ", *drawn).stylize("bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
-    reason = clean(commit.body).strip()
+    reason = clean(reason_of(commit))
     is_said = reason.startswith("new ") and reason.partition(": ")[2] in lines[0].plain
     if reason and not is_said:
         lines.append(Content.styled(reason, "italic"))

@@ -465,3 +465,22 @@ async def test_a_reason_that_says_what_was_done_anyway_is_left_out(kb):
         said = str(screen.query_one("#history-what").render())
         assert "wrote ● Alice" in said
         assert "new person" not in said
+
+
+async def test_reasons_in_the_words_of_a_program_are_told_in_those_of_people(kb):
+    kb.library.rename("people/alice", "Alice Miller")
+    with kb.history.change(Actor.DREAM, "Archived whole. x/y didn't answer in the shape") as change:
+        change.write("knowledge/topics/bee.md", "# Bee\n")
+    kb.history.undo("HEAD")
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        what = screen.query_one("#history-what")
+        await until(pilot, lambda: "undid a change" in text_of(what))
+        assert "(" not in text_of(what), "no id of a commit"
+        await pilot.press("j")
+        await until(pilot, lambda: "Kept word for word" in text_of(what))
+        assert "shape" not in text_of(what)
+        await pilot.press("j")
+        await until(pilot, lambda: "renamed" in text_of(what))
+        assert "people/alice" not in text_of(what)

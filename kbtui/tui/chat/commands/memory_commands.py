@@ -13,6 +13,7 @@ from kbtui.knowledge.library.library import retag
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import CondensingOutcome, DreamChange, DreamReport
 from kbtui.memory.records.journal import todays_note
+from kbtui.presentation.commit_summary import told
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
 from kbtui.tui.chat.commands.forgetting import confirm_and_forget
@@ -111,7 +112,8 @@ async def _outcome_text(kb: KnowledgeBase, outcome: CondensingOutcome) -> str:
     lines = [outcome.notice] if outcome.notice else []
     if outcome.commit is not None:
         commit = await asyncio.to_thread(kb.history.commit, outcome.commit)
-        lines.append(f"{clean_line(commit.subject)}. The history can take it back (F4).")
+        did = await asyncio.to_thread(told, kb.library, commit)
+        lines.append(f"{did}. The history can take it back (F4).")
     if outcome.proposals:
         lines.append(f"{counted(len(outcome.proposals), 'change')} for you in the inbox (F6).")
     return "\n".join(lines)
@@ -187,17 +189,21 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     if answer == "b":
         commit = await restore_before(host, kb.history, change.commit)
         if commit is not None:
-            host.tell(NoticeItem(title="Restored", text=commit.subject))
+            host.tell(
+                NoticeItem(title="Restored", text=await asyncio.to_thread(told, kb.library, commit))
+            )
     elif answer == "y":
         undo = partial(kb.memory.dream_log.restore, change.commit.id)
-        done = await confirm_and_undo(host.app, kb.history, change.commit.subject, undo)
+        did = await asyncio.to_thread(told, kb.library, change.commit)
+        done = await confirm_and_undo(host.app, kb.history, did, undo)
         if done is not None:
-            host.tell(NoticeItem(title="Undone", text=done.subject))
+            host.tell(NoticeItem(title="Undone", text=did))
 
 
 async def _ask_how_far(host: ChatHost, kb: KnowledgeBase, change: DreamChange) -> str | None:
     """Ask whether to take back a change alone or everything since; show what the former does."""
-    text = f"{change.commit.subject} ({moment(change.commit.time)})\n"
+    did = await asyncio.to_thread(told, kb.library, change.commit)
+    text = f"{did}, {moment(change.commit.time)}.\n"
     try:
         diffs = await asyncio.to_thread(kb.memory.dream_log.preview, change.commit.id)
         text += "Only this change is taken back, as shown below; what was written since stays."
@@ -212,7 +218,10 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
     commits = await asyncio.to_thread(kb.memory.dream_log.log)
     if not commits:
         raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
-    choices = [Choice(f"{c.id[:10]}  {c.subject}", moment(c.time), c.id) for c in commits]
+    choices = [
+        Choice(await asyncio.to_thread(told, kb.library, each), moment(each.time), each.id)
+        for each in commits
+    ]
     return await pick(host.app, "Which change of Dream's?", choices)
 
 

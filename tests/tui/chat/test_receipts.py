@@ -177,3 +177,13 @@ async def test_enter_asks_which_of_several_sources_to_open(shell) -> None:
     await shell.until(lambda: len(shell.app.screen_stack) == 2)
     await shell.press("down", "enter")
     await shell.until(lambda: opened == [("memory/2026-03-02.md", 7)])
+
+
+def test_where_the_day_of_the_journal_does_not_fit_it_is_the_journal_of_the_line() -> None:
+    answer = AnswerItem(text=QUOTE, cites=(JOURNAL,))
+    whole = _plain(answer, 100)
+    assert "the journal of" in whole[0]
+    short = _plain(answer, len(whole[0].rstrip()) - 1)
+    assert len(short) == 1
+    assert short[0].rstrip().endswith("· the journal")
+    assert len(_plain(answer, len(short[0].rstrip()) - 1)) > 1

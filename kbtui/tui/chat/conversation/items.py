@@ -35,6 +35,7 @@ _USER_MARK = "> "
 _path_names = Names()  # derives names from paths alone
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SHOWN_AFTER_SECONDS = 2
+_JOURNAL = "the journal"
 _NOT_KEPT = "  ○ not kept: "
 _KEEPS = " · Shift+Tab Enter keeps it"
 _BEFORE = "  ↶ before: "
@@ -266,8 +267,12 @@ class AnswerItem(Item):
             name = source.name.stylize(Style.from_meta({"target": number}))
             at = max((at for at, line in enumerate(shown) if source.label in line.text), default=-1)
             quote = shown[at].content if at >= 0 else Content()
-            if at >= 0 and quote.cell_length + len(_BETWEEN) + name.cell_length <= width:
-                whole = Content.assemble(quote, (_BETWEEN, ".chat--muted"), name)
+            room = width - quote.cell_length - len(_BETWEEN)
+            # Behind the line of a journal stands its day.
+            names = (name, name[: len(_JOURNAL)]) if name.plain.startswith(_JOURNAL) else (name,)
+            fitting = next((each for each in names if each.cell_length <= room), None)
+            if at >= 0 and fitting is not None:
+                whole = Content.assemble(quote, (_BETWEEN, ".chat--muted"), fitting)
                 shown[at] = Line(whole, shown[at].source, shown[at].fill, shown[at].joined)
             else:
                 label = Content.styled(f"  {source.label} ", ".chat--cite")

@@ -85,6 +85,7 @@ class Action:
         partial: Whether it applies to some objects only (see `check_action`); elsewhere its key
             does what a later row says.
         does: A call of a method shared by several rows, instead of `method`.
+        hot: Whether it is the thing to do there, which its hint shows.
     """
 
     context: Context
@@ -98,6 +99,7 @@ class Action:
     priority: bool = False
     partial: bool = False
     does: str = ""
+    hot: bool = False
 
     @property
     def call(self) -> str:
@@ -435,7 +437,7 @@ ACTIONS: tuple[Action, ...] = (
            show=True, does="hunk(1)"),
     _inbox("previous_hunk", "N", "Place before", "Go to the place before.", does="hunk(-1)"),
     _inbox("raw", "p", "As a patch", "Show what would change as the files have it."),
-    _inbox("accept", "a", "Accept", "Make the change in this place.", show=True),
+    _inbox("accept", "a", "Accept", "Make the change in this place.", show=True, hot=True),
     _inbox("reject", "x", "Reject", "Put this place away; it isn't proposed again.", show=True),
     _inbox("edit", "e", "Edit", "Write yourself what shall stand in this place.", show=True),
     _inbox("accept_all", "A", "Accept all", "Make the whole proposed change.", show=True),

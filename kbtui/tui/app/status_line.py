@@ -17,6 +17,7 @@ from kbtui.text import clean_line, shorten
 from kbtui.tui.messages import InboxChanged, tell, tell_error
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import HOT
 from kbtui.tui.widgets.progress import Pace, bar
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class StatusLine(Hints):
         busy = self.working or bool(self.memory)
         state = [Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")]
         if self.inbox:
-            badge = Content.assemble(("F6", "bold $primary"), (f" {self.inbox} waiting", "$accent"))
+            badge = Content.styled(f" F6 {self.inbox} waiting ", HOT)
             state.append(badge.stylize(Style.from_meta({"key": "f6"})))
         self.set_reactive(Hints.state, tuple(state))
         return super().render()

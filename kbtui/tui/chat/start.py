@@ -26,6 +26,7 @@ from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.kinds import HOT
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.opening import default_workspace, known_workspaces
 
@@ -36,7 +37,7 @@ _OPTION_NAMES = (
     "Or just type",
     "Look around first",
 )
-_NAME_COLUMNS = max(map(len, _OPTION_NAMES)) + 2
+_NAME_COLUMNS = max(map(len, _OPTION_NAMES)) + 1
 _MIN_REMARK_COLUMNS, _FULL_REMARK_COLUMNS = 16, 29
 _MIN_ABOUT_ROWS = 20
 _SPACIOUS_ROWS = 30
@@ -210,12 +211,12 @@ class StartPanel(Widget):
 
 def _draw(number: int, name: str, option: Option, *, beside: bool, below: bool) -> list[Content]:
     """Render an option in one line or two, with a tick instead of its number if it is done."""
-    sign = ("✓", "bold $success") if option.done else (str(number + 1), "bold $primary")
-    line = Content.assemble(sign, "  ", (name, "bold"))
+    sign = (" ✓ ", "bold $success") if option.done else (f" {number + 1} ", HOT)
+    line = Content.assemble(sign, " ", (name, "bold"))
     remark = Content.styled(clean_line(option.remark), "$text-muted")
     if beside:
         return [line + Content(" " * (_NAME_COLUMNS - len(name))) + remark]
-    return [line, Content("   ") + remark] if below else [line]
+    return [line, Content("    ") + remark] if below else [line]
 
 
 class NearbyDialog(PickDialog):

@@ -204,7 +204,8 @@ class _Layout:
         if cell.line:
             return Content(cell.text).stylize(mark)
         gap = len(cell.text) - len(cell.text.lstrip())
-        return Content(cell.text).stylize(style if cell.here else link, gap).stylize(mark)
+        lit = ".md--lit" if cell.text.strip().isdecimal() else link
+        return Content(cell.text).stylize(style if cell.here else lit, gap).stylize(mark)
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
         """Lay out blocks, with a blank line between them if `loose`."""

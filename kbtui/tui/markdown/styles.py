@@ -33,6 +33,7 @@ MARKDOWN: Mapping[str, str] = {
     "md--chip": "on $foreground 8%",
     "md--muted": "$text-muted",
     "md--cursor": "on $foreground 10%",
+    "md--lit": "bold $text-accent on $accent 20%",
 }
 
 
@@ -44,4 +45,5 @@ class MarkdownLines(LineView):
         "md--tag": "$text-secondary",
         "md--chip": "not bold",
         "md--code": "$text-accent",
+        "md--lit": "bold $background on $foreground",
     }

@@ -17,7 +17,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.agenda import short_day
 from kbtui.text import counted
 from kbtui.tui.markdown.source import Property
-from kbtui.tui.notes.documents import Document, document_of
+from kbtui.tui.notes.documents import Document, document_of, is_day
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 7
@@ -57,8 +57,8 @@ def bars(times: Sequence[float], columns: int = _COLUMNS) -> str:
 
 
 def with_life(document: Document, life: Sequence[Version]) -> Document:
-    """Return a note with its life as a chip, unless it was written once, or is just being."""
-    if len(life) < 2 or document.is_today:
+    """Return a note with its life as a chip, unless it was written once, or is that of a day."""
+    if len(life) < 2 or is_day(document.path):
         return document
     drawn = bars([version.commit.time.timestamp() for version in life])
     edits = f"{drawn} {counted(len(life), 'edit')}{'+' * (len(life) == _MAX_VERSIONS)}"

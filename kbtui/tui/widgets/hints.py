@@ -10,7 +10,8 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widgets import Static
 
-from kbtui.tui.actions.registry import key_name
+from kbtui.tui.actions.registry import ACTIONS, key_name
+from kbtui.tui.widgets.kinds import HOT
 
 if TYPE_CHECKING:
     from textual import events
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MAX_HINTS = 7
 _GAP = Content("   ")
 _HELP_ACTION = "global.help"
+_HOT_ACTIONS = frozenset(action.id for action in ACTIONS if action.hot)
 
 
 def last_parts(text: str, room: int) -> str:
@@ -86,11 +88,14 @@ class Hints(Static):
 
     def _binding_hint(self, key: str, active: ActiveBinding) -> Content:
         name = active.binding.description
-        return self._hint(key, name[:1].lower() + name[1:])
+        is_hot = active.binding.id in _HOT_ACTIONS and active.enabled
+        return self._hint(key, name[:1].lower() + name[1:], is_hot=is_hot)
 
     @staticmethod
-    def _hint(key: str, label: str) -> Content:
+    def _hint(key: str, label: str, *, is_hot: bool = False) -> Content:
         text = (key_name(key), "bold $primary"), (f" {label}", "$text-muted")
+        if is_hot:
+            text = (f" {key_name(key)} {label} ", HOT), ("", "")
         return Content.assemble(*text).stylize(Style.from_meta({"key": key}))
 
     def on_click(self, event: events.Click) -> None:

@@ -62,6 +62,8 @@ _FEW_LIGHT = {
 }
 
 KIND_STYLE = ".kind--"
+HOT = "bold $background on $accent"
+"""The style of the thing to do here, and of nothing else: what waits, and the key for it."""
 
 
 @dataclass(slots=True)

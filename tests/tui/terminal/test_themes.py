@@ -97,6 +97,14 @@ def test_the_signs_of_kinds_keep_their_colours_on_the_selected_row(name: str) ->
 
 
 @pytest.mark.parametrize("name", OURS.themes)
+def test_what_is_to_be_done_and_the_days_with_a_page_can_be_read(name: str) -> None:
+    colors = OURS.themes[name].to_color_system().generate()
+    assert contrast(colors["background"], colors["accent"]) >= AA
+    lit = Color.parse(colors["background"]).blend(Color.parse(colors["accent"]), 0.2).hex
+    assert contrast(colors["text-accent"], lit) >= AA
+
+
+@pytest.mark.parametrize("name", OURS.themes)
 def test_the_frame_of_what_has_the_focus_has_the_colour_of_the_theme(name: str) -> None:
     theme = OURS.themes[name]
     assert theme.variables["border"] == theme.primary

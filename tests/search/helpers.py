@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from kbtui.search.results import Hit, SearchResult
 
 
+GERMAN = "Der Wagen braucht neue Reifen, und die Werkstatt ist erst am Montag wieder offen.\n"
+SPANISH = "La receta lleva harina, agua y sal, y hay que dejar la masa toda la noche.\n"
+FRENCH = "Le médecin a dit que je dois prendre les gouttes avec un verre d'eau chaque matin.\n"
+ENGLISH = "The tax return is due at the end of May, and the receipts are in the blue folder.\n"
+HUNGARIAN = "A kutya és a macska nem szereti egymást, de azért együtt alszanak a konyhában.\n"
+
+
 class Desk:
     """A temporary workspace with helpers to write files and open indexes, closed at the end."""
 

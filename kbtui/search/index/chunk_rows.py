@@ -26,6 +26,7 @@ from kbtui.search.index.chunker import (
     passage_key,
     read_document,
 )
+from kbtui.search.index.language import languages_of
 from kbtui.search.index.markdown import Properties, is_title, prose_start, split_definitions
 from kbtui.search.index.segment import LexicalDocument, Segment
 from kbtui.sessions.imported import is_imported
@@ -195,6 +196,7 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "created": tuple(filter(None, [file.created])),
             "updated": tuple(filter(None, [row.updated])),
             "said": tuple(filter(None, [_speaker(chunk), asked])),
+            "language": languages_of(chunk.text),
         },
         _part(row),
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.segment import LexicalDocument
 
-VERSION = "7"
+VERSION = "8"
 _SUFFIX = ".words"
 
 

@@ -38,7 +38,7 @@ TEXT_FIELDS = ("title", "headings", "label", "tags", "body", "context")
 # Words as written, where stemming changes them: for prefixes, wildcards and misspelt words.
 WRITTEN = "written"
 _TEXTS_OF_WRITTEN = ("title", "headings", "label", "tags", "body")
-FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
+FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said", "language")
 _FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS, WRITTEN)
 NO_POSTINGS: Postings = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
 _MAGIC = b"KBWORDS2"

@@ -43,6 +43,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
+MULTILINGUAL_EMBEDDING_MODEL = "universal-sentence-encoder-multilingual-3"
 LOCAL_SERVERS = tuple(f"http://127.0.0.1:{port}/v1" for port in (8080, 1234, 8000))
 WORKSPACE_SECTIONS = frozenset({"context", "search", "memory", "privacy", "ui"})
 _QUICK = {

@@ -21,9 +21,14 @@ from kbtui.logs import log_file
 from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.detached import DetachedWorker
-from kbtui.search.results import Preparation
+from kbtui.search.results import LanguageReport, Preparation
 from kbtui.search.search_index import SearchIndex
-from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
+from kbtui.settings import (
+    BUNDLED_EMBEDDING_MODEL,
+    MULTILINGUAL_EMBEDDING_MODEL,
+    Settings,
+    config_file,
+)
 from kbtui.text import clean_line, counted, moment
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -34,9 +39,9 @@ _MAX_LISTED = 20
 _LEXICAL_ONLY = "searching by words alone"
 _DOCUMENTS_SECONDS = 20.0
 _UNREAD_HINT = "What can't be read can't be found by what it says."
-_ENGLISH_HINT = (
-    "It was made for English: other languages are found by their words, and hardly by meaning. "
-    "models.embed.model names another, a sentence-transformers folder or litellm:NAME."
+_OTHERS_HINT = (
+    "Other languages are found by their words, and hardly by meaning. models.embed.model names "
+    "another model, a sentence-transformers folder or litellm:NAME."
 )
 _SETUP_HINT = "`kbtui setup` fetches one that fits this machine, and tries it."
 _LOW_SPACE = 200 * 1024 * 1024
@@ -227,8 +232,24 @@ def _search(
         why = model.why or "They are embedded in the background."
         yield DoctorFinding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
         return
-    hint = _ENGLISH_HINT if status.model == BUNDLED_EMBEDDING_MODEL else ""
-    yield DoctorFinding("search", ok=True, text=text, hint=status.message or hint)
+    yield DoctorFinding("search", ok=True, text=text, hint=status.message)
+    if status.model == BUNDLED_EMBEDDING_MODEL:
+        yield _languages(search.languages())
+
+
+def _languages(report: LanguageReport) -> DoctorFinding:
+    """Say which languages are read by meaning, and by which model."""
+    text = f"English is read by meaning by {BUNDLED_EMBEDDING_MODEL}"
+    if report.problem:
+        return DoctorFinding(
+            "search", ok=None, text=f"{text} alone", hint=f"{report.problem} {_OTHERS_HINT}"
+        )
+    listed = f"{', '.join(report.others[:-1])} and {report.others[-1]}"
+    by_second = f"; {counted(report.embedded, 'passage')} so far" if report.model else ""
+    text += f", and {listed} by {MULTILINGUAL_EMBEDDING_MODEL}{by_second}"
+    if report.unread:
+        text += f"; {counted(report.unread, 'passage')} in languages that neither reads"
+    return DoctorFinding("search", ok=True, text=text, hint=_OTHERS_HINT)
 
 
 def _unprepared(model: Preparation) -> DoctorFinding:

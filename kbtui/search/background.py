@@ -135,6 +135,10 @@ class Background:
         """Wake the index thread, for files that were queued."""
         self._wake.set()
 
+    def embed_soon(self) -> None:
+        """Wake the embedding thread, for passages that another model has to read now."""
+        self._embed.set()
+
     def sync_soon(self) -> None:
         """Request a sync of all files."""
         self._sync_wanted.set()

@@ -175,6 +175,29 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageReport:
+    """The languages of a workspace's passages, and what the multilingual model has read.
+
+    Attributes:
+        counts: The number of passages by language code; without those that can't be told.
+        passages: The number of all.
+        model: The multilingual model's name; empty if it isn't loaded, as nothing calls for it.
+        embedded: The number of its vectors.
+        problem: Why it can't be loaded.
+        others: The names of the languages that it reads, besides English.
+        unread: The number of passages in languages that no model reads.
+    """
+
+    counts: Mapping[str, int]
+    passages: int
+    model: str
+    embedded: int
+    problem: str
+    others: tuple[str, ...]
+    unread: int
+
+
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """The state of the embedding model; `why` is a sentence on what failed, or prevents it."""
 

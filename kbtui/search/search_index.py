@@ -21,7 +21,13 @@ from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
 from kbtui.search.query.privacy_filter import PrivacyFilter as PrivacyFilter
-from kbtui.search.results import MAX_COUNTED, IndexReport, IndexStatus, SearchResult
+from kbtui.search.results import (
+    MAX_COUNTED,
+    IndexReport,
+    IndexStatus,
+    LanguageReport,
+    SearchResult,
+)
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
 
@@ -81,6 +87,7 @@ class SearchIndex:
         tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
         privacy: PrivacyFilter | None = None,
         model: EmbeddingModel | None = None,
+        second: EmbeddingModel | None = None,
         start_detached: Callable[[], Preparation] | None = None,
     ) -> None:
         """Create the index object; files are opened on first use.
@@ -93,6 +100,7 @@ class SearchIndex:
             tree_at: Returns the files of a revision, for searches `at` one.
             privacy: What a remote embedding model must not see; None: files marked private.
             model: An embedding model to use in place of the one in `embed`.
+            second: A multilingual one beside `model`; the bundled model has one of its own.
             start_detached: Leaves what a search has no time for to another process, if this one has
                 no background threads, and returns the state of the model.
         """
@@ -103,6 +111,7 @@ class SearchIndex:
         self._scopes = Scopes(settings.roots)
         self._embed = embed
         self._model = model
+        self._second = second
         self._start_detached = start_detached
         self._tree_at = tree_at
         self._privacy = privacy or PrivacyFilter(workspace)
@@ -388,19 +397,40 @@ class SearchIndex:
     def _semantic(self) -> Semantic:
         with self._opening:
             if self._semantic_index is None:
-                from kbtui.search.embedding.prepared import ConfiguredModel
+                from kbtui.search.embedding.prepared import ConfiguredModel, multilingual_beside
                 from kbtui.search.query.semantic import Semantic
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
+                beside = None if self._model else multilingual_beside(self._embed)
                 self._semantic_index = Semantic(
                     folder,
                     model,
                     self._privacy.hides,
                     lambda: self._priority_paths,
                     self._start_detached,
+                    second=self._second or beside,
+                    corpus=self._corpus,
                 )
             return self._semantic_index
+
+    def _corpus(self) -> Corpus:
+        return self._generations().serving.corpus()
+
+    def languages(self) -> LanguageReport:
+        """Return the languages of the indexed passages, and what the multilingual model read."""
+        from kbtui.search.embedding.prepared import MULTILINGUAL_LANGUAGES
+        from kbtui.search.index.language import ENGLISH
+
+        corpus = self._corpus()
+        codes = [code.decode() for code in corpus.terms_of("language")]
+        counts = {
+            code: int((corpus.holding("language", [code]) & corpus.live).sum()) for code in codes
+        }
+        name, embedded, problem = self._semantic().second_status
+        others = tuple(n for code, n in MULTILINGUAL_LANGUAGES.items() if code != ENGLISH)
+        unread = sum(n for code, n in counts.items() if code not in MULTILINGUAL_LANGUAGES)
+        return LanguageReport(counts, corpus.count, name, embedded, problem, others, unread)
 
     @property
     def _is_local(self) -> bool:
@@ -497,6 +527,8 @@ class SearchIndex:
                 load=request.wait or self._background is None,
                 wait=request.wait,
             )
+            if self._background is not None and self._semantic().left(generation.store) < 0:
+                self._background.embed_soon()
         return SearchResult(
             request.query,
             request.scope,

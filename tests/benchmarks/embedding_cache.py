@@ -34,10 +34,10 @@ def cache_folder() -> Path:
 
 
 class RememberingModel:
-    """The configured model, loaded once for all sets."""
+    """A model, the bundled one if none is named, loaded once for all sets."""
 
-    def __init__(self) -> None:
-        self._model = ConfiguredModel(RoleSettings())
+    def __init__(self, name: str | None = None) -> None:
+        self._model = ConfiguredModel(RoleSettings(model=name))
         self._embedder: RememberingEmbedder | None = None
 
     def preparation(self) -> Preparation:

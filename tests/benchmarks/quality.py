@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.search.search_index import SearchIndex
-from kbtui.settings import RoleSettings, SearchSettings
+from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.benchmarks.embedding_cache import RememberingModel
@@ -84,7 +84,10 @@ def _read_roughly(index: SearchIndex) -> None:
 
 
 def measure(
-    judged: JudgedSet, model: RememberingModel | None, settings: SearchSettings
+    judged: JudgedSet,
+    model: RememberingModel | None,
+    settings: SearchSettings,
+    second: RememberingModel | None = None,
 ) -> dict[str, Scores]:
     """Index one set and ask all its questions, in each way."""
     found: dict[str, Scores] = {}
@@ -102,6 +105,7 @@ def measure(
                 alone if way == "meaning" else settings,
                 RoleSettings(),
                 model=model,
+                second=second,
             )
             index.sync()
             if way == "rough":
@@ -218,10 +222,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     settings = SearchSettings.model_validate(dict(each.split("=", 1) for each in asked.set))
     names = [n for n in NAMES if not asked.sets or n.startswith(tuple(asked.sets))]
     model = None if asked.words else RememberingModel()
+    second = None if asked.words else RememberingModel(MULTILINGUAL_EMBEDDING_MODEL)
     found = {}
     for name in names:
         judged = half(load(name), asked.half) if asked.half else load(name)
-        found[name] = measure(some(judged, asked.most), model, settings)
+        found[name] = measure(some(judged, asked.most), model, settings, second)
     means = _averages(
         {
             name: {way: _mean(list(scores.values())) for way, scores in ways.items()}

@@ -67,7 +67,9 @@ def test_what_the_bundled_model_cannot_do_is_said(
     kb.search.embed_missing()
     *_, meaning = _of_search(kb)
     assert meaning.ok is True
-    assert "made for English" in meaning.hint
+    assert "English is read by meaning by all-MiniLM-L6-v2" in meaning.text
+    assert "German" in meaning.text
+    assert "universal-sentence-encoder-multilingual-3" in meaning.text
     assert "models.embed.model" in meaning.hint
 
 

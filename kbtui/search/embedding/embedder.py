@@ -137,17 +137,18 @@ class OnnxEmbedder(PreparedEmbedder):
     `documents` and `query` may run concurrently, so a query doesn't wait for the backlog.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Load the model.
+    def __init__(self, folder: Path, unproved: ModelIdentity | None = None) -> None:
+        """Load the model; with `unproved`, one that is being prepared and has no probe yet.
 
         Raises:
             UnreadableError: the prepared files are damaged; prepare the model again.
         """
-        super().__init__(ModelIdentity.read(folder))
+        super().__init__(unproved or ModelIdentity.read(folder))
         self._folder = folder
         self._tokenizer = _load_tokenizer(folder, self.model.max_tokens)
         self._session = _load_session(folder, self.model.graph_bytes)
-        self._check_probe()
+        if unproved is None:
+            self._check_probe()
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, batching texts of similar length to reduce padding."""

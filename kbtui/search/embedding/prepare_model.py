@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
-from kbtui.search.embedding import attempts
+from kbtui.search.embedding import attempts, multilingual
 from kbtui.search.embedding.embedder import (
     GRAPH_FILE,
     IDENTITY_FILE,
@@ -39,7 +39,8 @@ from kbtui.search.embedding.embedder import (
     ModelIdentity,
     OnnxEmbedder,
 )
-from kbtui.search.embedding.prepared import ModelSource, locate, models_folder
+from kbtui.search.embedding.prepared import ModelSource, is_changed, locate, models_folder
+from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL
 from kbtui.text import shorten
 
 _MIN_COSINE = 0.9999
@@ -99,7 +100,15 @@ def prepare(source: ModelSource, into: Path) -> Path:
         shutil.rmtree(target, ignore_errors=True)
         temporary = Path(tempfile.mkdtemp(prefix=f"{source.fingerprint}.", dir=into))
         try:
-            _write(source, temporary)
+            if source.name == MULTILINGUAL_EMBEDDING_MODEL:
+                _write_multilingual(source, temporary)
+            else:
+                _write(source, temporary)
+            if is_changed(source):
+                raise ModelError(
+                    f"{source.name} in {source.folder} changed while it was read.",
+                    "It is prepared again with the next search, or now by `kbtui reindex`.",
+                )
             _fsync_files(temporary)
             temporary.rename(target)
         finally:
@@ -157,6 +166,28 @@ def _write(source: ModelSource, folder: Path) -> None:
         (folder / GRAPH_FILE).unlink(missing_ok=True)
         identity, cosine = _identity(source, model, weights, (), 0), 1.0
     _write_identity(folder, replace(identity, cosine=cosine))
+
+
+def _write_multilingual(source: ModelSource, folder: Path) -> None:
+    """Write the multilingual model's graph, tokenizer and identity."""
+    files = multilingual.read(source.folder)
+    multilingual.write_graph(files[multilingual.WEIGHTS], folder / GRAPH_FILE)
+    _optimise(folder / GRAPH_FILE)
+    multilingual.write_tokenizer(files[multilingual.PIECES], folder / TOKENIZER_FILE)
+    identity = ModelIdentity(
+        name=source.name,
+        fingerprint=source.fingerprint,
+        weights_sha256=multilingual.SHA256[multilingual.WEIGHTS],
+        dimension=multilingual.DIMENSION,
+        max_tokens=multilingual.MAX_TOKENS,
+        pooling="",
+        inputs=multilingual.INPUTS,
+        graph_bytes=(folder / GRAPH_FILE).stat().st_size,
+        probe=(1.0, *[0.0] * (multilingual.DIMENSION - 1)),
+        versions={"onnx": metadata.version("onnx")},
+    )
+    probe = OnnxEmbedder(folder, identity).query(PROBE)
+    _write_identity(folder, replace(identity, probe=tuple(float(value) for value in probe)))
 
 
 def _identity(

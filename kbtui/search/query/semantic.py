@@ -3,6 +3,9 @@
 A search uses the first model with enough vectors, or the one with most. After the configured model
 there may be the previously used one and, if many vectors are missing, a rough model distilled from
 the configured one, which embeds everything within moments.
+
+Beside the bundled model, which reads English, stands a multilingual one. It has a second vector of
+each passage in another language that it knows and, once a question was asked in one, of all.
 """
 
 from __future__ import annotations
@@ -18,23 +21,31 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
-from kbtui.search.embedding.prepared import ClosingError, explain
+from kbtui.search.embedding.prepared import MULTILINGUAL_LANGUAGES, ClosingError, explain
 from kbtui.search.embedding.vectors import VectorStore
+from kbtui.search.index.language import ENGLISH, language_of
 from kbtui.search.index.store import KEY_BYTES
-from kbtui.search.query.fusion import ROUGH, Comparison, DocumentRows, VectorKind
+from kbtui.search.query.fusion import (
+    ROUGH,
+    SECOND,
+    Comparison,
+    DocumentRows,
+    JoinedComparison,
+    VectorKind,
+)
 from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.embedding.prepared import EmbeddingModel
-    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.index.chunk_rows import ChunkRow, TreeIndex
     from kbtui.search.index.store import StateStore
     from kbtui.search.query.parser import Query
@@ -54,6 +65,9 @@ _ROUGH_FROM = 500  # passages, for which the model itself takes well over half a
 _ROUGH_BATCH = 1024
 _MIN_CORPUS_SHARE = 0.9
 _PRIORITISED = 50
+_SECOND_BATCH = 32
+_FOREIGN = tuple(code for code in MULTILINGUAL_LANGUAGES if code != ENGLISH)
+_OF_ALL = "all"  # a file that tells that the second model reads English passages as well
 
 
 _DEFAULT_KIND = VectorKind()
@@ -113,8 +127,11 @@ class Semantic:
         is_hidden: Callable[[ChunkRow], bool] = lambda _row: False,
         priority_paths: Callable[[], tuple[str, ...]] = tuple,
         start_detached: Callable[[], Preparation] | None = None,
+        *,
+        second: EmbeddingModel | None = None,
+        corpus: Callable[[], Corpus] | None = None,
     ) -> None:
-        """Create it; the model isn't loaded yet.
+        """Create it; the models aren't loaded yet.
 
         Args:
             folder: Contains a folder of vectors per model.
@@ -122,6 +139,8 @@ class Semantic:
             is_hidden: Whether a remote model must not see a passage.
             priority_paths: Returns the files to embed before all others, the last of them first.
             start_detached: Leaves work to a detached process, and returns the state of the model.
+            second: The multilingual model; None if the first reads all languages, or none is there.
+            corpus: Returns the current documents, whose languages call for the second model.
         """
         self.state: ModelState = "waiting"
         self.message = ""
@@ -140,11 +159,22 @@ class Semantic:
         self._left = 0
         self._last_counted = -1  # the last chunk id when `_left` was counted
         self._keys = _KeyCache()
+        self._second_model = second
+        self._second: _ModelVectors | None = None
+        self._second_message = ""
+        self._corpus = corpus
 
     @property
     def name(self) -> str:
         """The model's name; empty until it is loaded."""
         return self._queue[0].embedder.name if self._queue else ""
+
+    @property
+    def second_status(self) -> tuple[str, int, str]:
+        """The multilingual model's name, empty until it is loaded, its vectors, and a problem."""
+        if self._second is None:
+            return "", 0, self._second_message
+        return self._second.embedder.name, len(self._second.vectors), ""
 
     @property
     def embedded(self) -> int:
@@ -167,7 +197,68 @@ class Semantic:
                 self.state, self.message = "failed", explain(error)
                 return False
             self.state = "ready"
-            return True
+        self._load_second(stop, prepare=False)
+        return True
+
+    def _load_second(self, stop: threading.Event, *, prepare: bool) -> _ModelVectors | None:
+        """Return the second model if any passage calls for it; None if it can't be had.
+
+        Without `prepare`, only one that is prepared is loaded.
+        """
+        with self._loading:
+            if self._second is None and self._needs_second() and self._second_model is not None:
+                if not prepare and not self._second_model.preparation().is_done:
+                    return None
+                try:
+                    self._second = self._open(self._second_model.load(stop), SECOND)
+                except ClosingError:
+                    return None
+                except KbtuiError as error:
+                    self._second_model, self._second_message = None, error.message
+            return self._second
+
+    def _needs_second(self) -> bool:
+        """Return whether a passage is to be read by the second model."""
+        if self._second_model is None or self._corpus is None:
+            return False
+        return self._reads_all or bool(_foreign(self._corpus()).any())
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether the second model reads English passages as well."""
+        return (self._second_folder / _OF_ALL).exists()
+
+    @property
+    def _second_folder(self) -> Path:
+        return self._folder.with_name(f"{self._folder.name}-second")
+
+    def _note_language(self, text: str) -> None:
+        """Have the second model read all passages, if a question is in one of its languages."""
+        if self._second_model is None or self._reads_all or language_of(text) not in _FOREIGN:
+            return
+        with suppress(OSError):
+            self._second_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self._second_folder / _OF_ALL).touch(mode=0o600)
+            self._last_counted = -1
+
+    def _missing_second(self, store: StateStore) -> list[Passage]:
+        """Return the passages that the second model has still to read, newest last."""
+        if self._second is None or self._corpus is None:
+            return []
+        among: Container[int] | None = None
+        if not self._reads_all:
+            corpus = self._corpus()
+            among = set(corpus.chunks[_foreign(corpus)].tolist())
+        return self._missing(store, self._second, among)
+
+    def _has_unprepared_second(self) -> bool:
+        """Return whether the second model is called for, and has still to be prepared."""
+        return (
+            self._second is None
+            and self._needs_second()
+            and self._second_model is not None
+            and self._second_model.preparation().state in {"waiting", "preparing"}
+        )
 
     def _open(self, embedder: Embedder, kind: VectorKind = _DEFAULT_KIND) -> _ModelVectors:
         """Open the vectors of a model.
@@ -176,7 +267,8 @@ class Semantic:
             StorageError: they can't be stored.
         """
         try:
-            return _ModelVectors(embedder, self._folder / embedder.identity, kind)
+            folder = self._second_folder if kind is SECOND else self._folder
+            return _ModelVectors(embedder, folder / embedder.identity, kind)
         except OSError as error:
             embedder.close()
             raise _storage_error(error) from error
@@ -218,11 +310,12 @@ class Semantic:
         """
         if not wait and not self._is_prepared():
             return
-        if self.load(stop) and self.left(store):
+        if self.load(stop) and (self.left(store) or self._has_unprepared_second()):
             missing = self.count_missing(store)
-            if missing and (wait or missing <= _SYNC_EMBED_LIMIT):
+            is_little = missing <= _SYNC_EMBED_LIMIT and not self._has_unprepared_second()
+            if wait or (missing and is_little):
                 self.embed_missing(store, stop)
-            elif missing and self._start_detached is not None:
+            elif not is_little and self._start_detached is not None:
                 self.preparation = self._start_detached()
 
     def _is_prepared(self) -> bool:
@@ -252,6 +345,8 @@ class Semantic:
 
         With `load`, first load the model and embed a few missing passages; with `wait`, all.
         """
+        if query.has_words:
+            self._note_language(query.text)
         try:
             if load:
                 self.get_ready(store, stop, wait=wait)
@@ -269,7 +364,27 @@ class Semantic:
         if found is not None and model is not self._queue[0]:
             nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")
             self._priority_chunks = frozenset(corpus.chunks[nearest[:_PRIORITISED]].tolist())
-        return found
+        return self._join(found, text, corpus, lambda: self._keys.read(store), "now")
+
+    def _join(
+        self,
+        first: Comparison | None,
+        text: str,
+        corpus: Corpus,
+        keys: Callable[[], Keys],
+        of: str,
+    ) -> Comparison | None:
+        """Join a comparison with that of the second model, if it has vectors of the corpus."""
+        second = self._second
+        if first is None or second is None:
+            return first
+        with self._lock:
+            view = second.view(corpus, keys, of, busy=self._left != 0)
+        found = self._compare(second, text, view) if len(view.documents) else None
+        if found is None:
+            return first
+        is_foreign = language_of(text) in _FOREIGN
+        return JoinedComparison(first, found, corpus.live if is_foreign else _foreign(corpus))
 
     def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows]:
         """Return the first model with enough vectors of a corpus, or the one with most."""
@@ -320,7 +435,14 @@ class Semantic:
             view = best.view(tree.corpus, keys, "then", busy=False)
         if len(view.documents) < _MIN_TREE_SHARE * tree.corpus.count or not text.strip():
             return None, ""
-        return self._compare(best, text, view), self.message
+
+        def second_keys() -> Keys:
+            if self._second is not None:
+                self._second.vectors.refresh()
+            return {number: _split_keys(held) for number, held in tree.passage_keys()}
+
+        found = self._compare(best, text, view)
+        return self._join(found, text, tree.corpus, second_keys, "then"), self.message
 
     def _compare(self, model: _ModelVectors, text: str, view: DocumentRows) -> Comparison | None:
         try:
@@ -337,13 +459,16 @@ class Semantic:
 
     def count_missing(self, store: StateStore) -> int:
         """Count the passages without a vector."""
-        return len(self._count(store))
+        first, second = self._count(store)
+        return len(first) + len(second)
 
-    def _count(self, store: StateStore) -> list[Passage]:
+    def _count(self, store: StateStore) -> tuple[list[Passage], list[Passage]]:
+        """Return what the first and the second model have still to read, and count it."""
         last = store.last_chunk()
-        waiting = self._missing(store, self._queue[0]) if self._queue else []
-        self._left, self._last_counted = len(waiting), last
-        return waiting
+        first = self._missing(store, self._queue[0]) if self._queue else []
+        second = self._missing_second(store)
+        self._left, self._last_counted = len(first) + len(second), last
+        return first, second
 
     def embed_missing(
         self,
@@ -366,23 +491,29 @@ class Semantic:
             return 0
         best, deadline = self._queue[0], time.monotonic() + seconds
         best.vectors.refresh()
-        waiting = self._count(store)
+        second = self._load_second(stop, prepare=True)
+        if second is not None:
+            second.vectors.refresh()
+        waiting, foreign = self._count(store)
 
         def should_continue(done: int) -> bool:
-            self._left, self.message = len(waiting), ""
-            progress(done, len(waiting))
+            self._left, self.message = len(waiting) + len(foreign), ""
+            progress(done, self._left)
             return not stop.is_set() and time.monotonic() < deadline
 
         try:
             if roughly_first and len(waiting) >= _ROUGH_FROM and (rough := self._rough(stop)):
                 missing = self._missing(store, rough)
                 self._embed_all(rough, missing, store, lambda _: not stop.is_set(), _ROUGH_BATCH)
-            done = self._embed_all(best, waiting, store, should_continue, _BATCH)
+            done = 0
+            if second is not None:
+                done = self._embed_all(second, foreign, store, should_continue, _SECOND_BATCH)
+            done += self._embed_all(best, waiting, store, should_continue, _BATCH)
         except KbtuiError as error:
             self.message, self._last_counted = explain(error), -1
             raise
         finally:
-            self._left = len(waiting)
+            self._left = len(waiting) + len(foreign)
         if not waiting:
             self._close_others()
             with suppress(OSError):  # compaction is optional
@@ -438,11 +569,15 @@ class Semantic:
         vectors = model.embedder.documents([text for _, text in found]) if found else ()
         return [(key, vector) for (key, _), vector in zip(found, vectors, strict=True)]
 
-    def _missing(self, store: StateStore, model: _ModelVectors) -> list[Passage]:
-        """Return the passages without a vector, newest last."""
+    def _missing(
+        self, store: StateStore, model: _ModelVectors, among: Container[int] | None = None
+    ) -> list[Passage]:
+        """Return the passages without a vector, newest last; only those of the chunks `among`."""
         found: dict[bytes, Passage] = {}
         is_local = model.embedder.is_local
         for chunk, keys, hidden in store.passage_keys():
+            if among is not None and chunk not in among:
+                continue
             for n, key in enumerate(_split_keys(keys) if is_local or not hidden else ()):
                 if key not in model.vectors:
                     found[key] = (key, chunk, n)
@@ -475,14 +610,17 @@ class Semantic:
 
     def tidy(self, store: StateStore) -> bool:
         """Merge the vector files if there are many; return whether there were."""
-        if not self._queue or not self._queue[0].vectors.is_scattered:
+        models = (*self._queue[:1], *filter(None, [self._second]))
+        scattered = [model.vectors for model in models if model.vectors.is_scattered]
+        if not scattered:
             return False
         in_use = {key for _, keys, _ in store.passage_keys() for key in _split_keys(keys)}
-        return self._queue[0].vectors.compact(in_use)
+        return sum(vectors.compact(in_use) for vectors in scattered) > 0
 
     def close(self) -> None:
         """Release the models."""
-        models, self._queue = self._queue, []
+        models, self._queue = [*self._queue, *filter(None, [self._second])], []
+        self._second = None
         for model in models:
             model.embedder.close()
 
@@ -523,6 +661,19 @@ def _storage_error(error: OSError) -> StorageError:
         f"What was read for meaning can't be kept: {error.strerror or error}",
         "Make room on the disk, or let the cache folder be written.",
     )
+
+
+def _foreign(corpus: Corpus) -> Mask:
+    """Return the documents in a language that the second model reads, and the first doesn't.
+
+    Those whose language can't be told count where most others are.
+    """
+    foreign = corpus.holding("language", _FOREIGN)
+    english = corpus.holding("language", (ENGLISH,))
+    if foreign.any() and (foreign & corpus.live).sum() > (english & corpus.live).sum():
+        known = [language.decode() for language in corpus.terms_of("language")]
+        foreign |= ~corpus.holding("language", known)
+    return foreign & corpus.live
 
 
 def _split_keys(keys: bytes) -> tuple[bytes, ...]:

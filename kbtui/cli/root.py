@@ -90,6 +90,7 @@ for _command in (
     ask.ask,
     chat,
     search.search,
+    search.similar,
     entries.list_command,
     tasks,
     entries.show,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kbtui.cli.context import WorkspaceOption, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, entry_argument, json_option, pass_place
 from kbtui.cli.output import (
     coloured,
     hit_shape,
@@ -103,6 +103,40 @@ def search(  # noqa: PLR0913, PLR0917 — click's options, by name
     else:
         _print(result, kb.workspace, elsewhere, weak=weak, explain=explain)
     return 0 if result.hits else 1
+
+
+@click.command()
+@entry_argument("entry")
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1, 100), default=5, help="Notes.")
+@json_option
+@pass_place
+def similar(place: WorkspaceOption, entry: str, limit: int, as_json: bool) -> int:
+    """Show the notes that are most like one, by meaning.
+
+    Each comes with its sentence that is most alike.
+    """
+    with place.opened() as kb:
+        path = kb.library.find_path(entry)
+        found = kb.search.similar(path, limit)
+        file = kb.workspace.file
+    if as_json:
+        notes = [{**asdict(each), "path": file(each.path)} for each in found.notes]
+        say_json({"path": file(path), "notes": notes, "notice": found.notice})
+        return 0 if found.notes else 1
+    for each in found.notes:
+        where = f"{file(each.path)}:{each.line}"
+        say_line(say_styled(where, fg="cyan"), "  ", say_styled(clean(each.title), bold=True))
+        say_line("    ", clean(each.sentence))
+    _note_missing(found.notice, has_any=bool(found.notes))
+    sys.stdout.flush()
+    return 0 if found.notes else 1
+
+
+def _note_missing(notice: str, *, has_any: bool) -> None:
+    if notice:
+        note(f"kbtui: {notice}")
+    elif not has_any:
+        note("kbtui: No note is like it.")
 
 
 def _answer_many(

@@ -56,6 +56,9 @@ OUTPUTS: Mapping[str, Schema] = {
         "total:int! entries!",
         entries=_list(_object("path! title! type:maybe tags:texts summary updated:maybe")),
     ),
+    "similar_notes": _result(
+        "notes! notice", notes=_list(_object("path! title! line:int! sentence! score:real!"))
+    ),
     "list_tasks": _result(
         "total:int! tasks!",
         tasks=_list(_object("path! line:int! title! text! when! day:maybe! task:flag!")),

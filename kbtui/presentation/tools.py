@@ -8,6 +8,7 @@ _TOOLS = {
     "grep": "looked for",
     "list_entries": "looked through the notes",
     "list_tasks": "looked through the tasks",
+    "similar_notes": "looked for similar notes",
     "write_entry": "write a note",
     "edit_entry": "change a note",
     "rename_entry": "rename a note",

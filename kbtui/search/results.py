@@ -158,6 +158,28 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarNote:
+    """A note that is like another: its sentence that is most alike, the line, and how near it is.
+
+    `score` is a cosine on the bundled model's scale.
+    """
+
+    path: str
+    title: str
+    line: int
+    sentence: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarNotes:
+    """The notes that are like another, nearest first; `notice` says what is missing."""
+
+    notes: tuple[SimilarNote, ...]
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStatus:
     """The progress of indexing; `message` is for display, `left` passages have no vector yet.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.documents.documents import is_beside_notes
-from kbtui.errors import KbtuiError, StorageError, UsageError
+from kbtui.errors import KbtuiError, ModelError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
@@ -27,6 +27,7 @@ from kbtui.search.results import (
     IndexStatus,
     LanguageReport,
     SearchResult,
+    SimilarNotes,
 )
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _MAX_HITS = 1000
+SIMILAR = 5
+"""The similar notes beside a note."""
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
 _PROGRESS_FROM = 50  # files
@@ -510,6 +513,50 @@ class SearchIndex:
             return 0
         found = self.search(query, "sessions", MAX_COUNTED, semantic=False)
         return sum(hit.is_relevant for hit in found.hits)
+
+    def similar(
+        self,
+        path: str,
+        limit: int = SIMILAR,
+        *,
+        wait: bool = False,
+        hides: Callable[[str], bool] = lambda _path: False,
+    ) -> SimilarNotes:
+        """Return the notes and documents that are like one, by meaning, nearest first.
+
+        Args:
+            path: The note.
+            limit: How many at most.
+            wait: Prepare the model and embed all passages first.
+            hides: Whether whoever asks may not see a path.
+        """
+        if not self._settings.semantic:
+            return SimilarNotes((), "Similar notes are found by meaning, which is switched off.")
+        return self._with_repair(lambda: self._similar(path, limit, wait=wait, hides=hides))
+
+    def _similar(
+        self, path: str, limit: int, *, wait: bool, hides: Callable[[str], bool]
+    ) -> SimilarNotes:
+        from kbtui.search.query.semantic import notice_of
+        from kbtui.search.query.similar import most_similar
+
+        self._catch_up()
+        generation, semantic = self._generations().serving, self._semantic()
+        corpus = generation.corpus()
+        try:
+            if wait or self._background is None:
+                semantic.get_ready(generation.store, self._stop, wait=wait)
+            spaces = semantic.spaces(corpus, generation.store)
+            own = corpus.holding("path", [path]) & corpus.live
+            allowed = corpus.live & corpus.holding("scope", self._scopes.notes)
+            found = (
+                most_similar(corpus, generation.store, spaces, own, allowed, limit, hides)
+                if spaces and own.any()
+                else ()
+            )
+        except ModelError as error:
+            return SimilarNotes((), error.message)
+        return SimilarNotes(found, notice_of(generation.store, semantic))
 
     def _search(self, request: _Request) -> SearchResult:
         from kbtui.search.query.hits import suggest

@@ -23,8 +23,8 @@ from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library, Reader
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.models.port import ChatModel
-from kbtui.search.results import Hit, NewerLine, OtherPlace, SearchResult
-from kbtui.search.search_index import SearchIndex
+from kbtui.search.results import Hit, NewerLine, OtherPlace, SearchResult, SimilarNotes
+from kbtui.search.search_index import SIMILAR, SearchIndex
 from kbtui.sessions import TAINT
 from kbtui.sessions.store import SessionMessage, SessionStore
 from kbtui.settings import Settings
@@ -294,6 +294,10 @@ class SearchView:
         # A word from a private entry would reveal it, and can't be marked.
         suggestion = None if has_private else result.suggestion
         return replace(result, hits=tuple(hits), suggestion=suggestion)
+
+    def similar(self, path: str, limit: int = SIMILAR) -> SimilarNotes:
+        """Return the notes that are like one that the audience sees; see `SearchIndex.similar`."""
+        return self._services.search.similar(path, limit, hides=self._view.hides)
 
     def _without_hidden(self, hit: Hit) -> Hit:
         also = tuple(place for place in hit.also if not self._hides(place))

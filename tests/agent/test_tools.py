@@ -68,6 +68,7 @@ def test_every_tool_is_described_as_json_schema_with_plain_names() -> None:
         "search",
         "list_entries",
         "list_tasks",
+        "similar_notes",
         "read",
         "write_entry",
         "edit_entry",
@@ -138,7 +139,10 @@ def test_a_call_that_does_not_fit_is_answered_with_how_it_does(tools: Tools) -> 
         "Error: The argument 'title' is missing. Call write_entry again, with a JSON object:"
         " kind, title; body, sections, summary, tags, related, aliases, folder may be left out."
     )
-    assert "Call one of these: search, list_entries, list_tasks, read, " in tools.error("note")
+    assert (
+        "Call one of these: search, list_entries, list_tasks, similar_notes, read, "
+        in tools.error("note")
+    )
 
 
 def test_a_model_is_told_no_command_of_the_users(tools: Tools) -> None:

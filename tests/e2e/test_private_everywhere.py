@@ -45,10 +45,12 @@ from kbtui.mcp_server.resources import file_uri
 from kbtui.mcp_server.server import PROMPTS, make_server
 from kbtui.models import litellm_model
 from kbtui.models.port import ToolCall
+from kbtui.search.embedding import prepared
 from kbtui.views.view import Audience
 from tests.agent.conftest import Remote, ask, model_at
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
+from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -62,7 +64,7 @@ PUBLIC = "penguin"
 BOX = "knowledge/hiddenbox"
 DUE = f"{local_day() + timedelta(days=3)}"
 SETTINGS = f"""[search]
-semantic = false
+semantic = true
 background = false
 roots = ["Journal"]
 [privacy]
@@ -94,6 +96,18 @@ def _text(n: int) -> str:
     )
 
 
+# What a second model reads, in private notes and in an open one.
+GERMAN = "\nDer Zoo ist am Montag nicht offen, und die Tiere schlafen in der Nacht.\n"
+
+
+@pytest.fixture(autouse=True)
+def _models_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by meaning, with a model of English and a second one beside it."""
+    monkeypatch.setattr(
+        prepared, "ConfiguredModel", lambda _role: ReadyModel(WordEmbedder(identity="words"))
+    )
+
+
 class World:
     """A workspace with notes that are private for all reasons that there are, or with open ones."""
 
@@ -108,11 +122,12 @@ class World:
         self.kb = kb = KnowledgeBase.open(root, create=True, overrides=recalled)
         kb.library.create("topic", "Zoo", body=f"The {PUBLIC} sleeps at noon.", tags=["zoo"])
         kb.library.create("person", "Keeper", body=f"Feeds the {PUBLIC}. See [[topics/zoo]].")
-        self.write("docs/guide/open.md", f"# Guide\n\nThe {PUBLIC} sleeps at noon.\n".encode())
+        open_text = f"# Guide\n\nThe {PUBLIC} sleeps at noon.\n{GERMAN}"
+        self.write("docs/guide/open.md", open_text.encode())
         self.paths = list(NOTES)
         for n, (path, head) in enumerate(NOTES.items(), 1):
             seen = "See [[topics/zoo]] and ![[hiddenname30.png]].\n"
-            self.write(path, head + f"{_text(n)}{seen}".encode())
+            self.write(path, head + f"{_text(n)}{seen}{GERMAN}".encode())
         self.write(f"{BOX}/hiddenname30.png", b"\x89PNG walrus30")
         kb.history.adopt(settle=0)
         self._once_private()
@@ -120,6 +135,7 @@ class World:
         self.talk = self._talk()
         self.session = self.talk.id
         kb.search.sync()
+        kb.search.search("sleeps", wait=True)
 
     def write(self, path: str, data: bytes) -> None:
         if not self.private:
@@ -239,6 +255,11 @@ _TASKS: Rows = (
     {"when": "undated"},
     {"coming": True},
 )
+_SIMILAR: Rows = (
+    {"entry": "NOTE"},
+    {"entry": "zoo", "limit": 20},
+    {"entry": "docs/guide/open.md", "limit": 20},
+)
 _GREPS: Rows = (
     {"pattern": "WORD"},
     {"pattern": "e", "path": "FOLDER", "limit": 300},
@@ -276,6 +297,7 @@ AGENT: Mapping[str, Rows] = {
     ),
     "list_entries": _LISTS,
     "list_tasks": _TASKS,
+    "similar_notes": _SIMILAR,
     "read": (
         {"path": "FILE"},
         {"path": "NOTE", "from_line": 2},
@@ -307,6 +329,7 @@ CLIENTS: Mapping[str, Rows] = {
     ),
     "list_entries": _LISTS,
     "list_tasks": _TASKS,
+    "similar_notes": _SIMILAR,
     "grep": _GREPS,
     "search": ({"query": "WORD"},),
     "fetch": ({"id": "NOTE"}, {"id": "knowledge/INDEX.md"}),
@@ -429,7 +452,7 @@ def test_what_a_tool_tells_a_model_here_of_private_notes_is_marked(tmp_path: Pat
                 (marked.add(name) if done.taint else unmarked.append((name, arguments)))
     world.kb.close()
     assert unmarked == []
-    assert marked >= {"search", "list_entries", "list_tasks", "read", "grep"}
+    assert marked >= {"search", "list_entries", "list_tasks", "read", "grep", "similar_notes"}
 
 
 class Client:
@@ -712,6 +735,7 @@ HERE = {
         "new",
     ),
     *("purge", "reindex", "remember", "rename", "restore", "search", "sessions", "setup", "show"),
+    "similar",
     *("undo", "why", "workspaces"),
 }
 

@@ -29,6 +29,7 @@ _BRIEF_DESCRIPTIONS: Mapping[str, str] = {
     "search": "Search entries, notes, earlier conversations and documents. Cite results as [n].",
     "list_entries": "List entries with their summaries.",
     "list_tasks": "List open tasks with their dates, and what is coming.",
+    "similar_notes": "List the notes that are like one, by meaning.",
     "read": "Read an entry in full, or a file under memory/, docs/ or skills/.",
     "write_entry": "Write a new entry about one subject that has none yet. Search first.",
     "edit_entry": "Change an entry, MEMORY.md or USER.md: replace `old` by `new`, or `append`.",
@@ -39,6 +40,7 @@ _OMITTED_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
     "list_tasks": frozenset({"limit", "offset"}),
+    "similar_notes": frozenset({"limit"}),
     "read": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags", "folder"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),
@@ -74,9 +76,10 @@ def own_tools() -> tuple[Tool, ...]:
     from kbtui.agent.tools.list_tasks import ListTasks
     from kbtui.agent.tools.reading import Grep, Read
     from kbtui.agent.tools.searching import Search
+    from kbtui.agent.tools.similar_notes import SimilarNotes
     from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 
-    readers: tuple[Tool, ...] = (Search(), ListEntries(), ListTasks(), Read())
+    readers: tuple[Tool, ...] = (Search(), ListEntries(), ListTasks(), SimilarNotes(), Read())
     return (*readers, WriteEntry(), EditEntry(), RenameEntry(), Grep())
 
 

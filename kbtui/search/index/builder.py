@@ -52,6 +52,11 @@ class Scopes:
         return (*_AREAS, *self.roots)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """The folders of notes and documents, without memory and conversations."""
+        return ("knowledge", "docs", *self.roots)
+
+    @property
     def all(self) -> tuple[str, ...]:
         """All indexed folders."""
         return (*_AREAS, SESSIONS, *self.roots)

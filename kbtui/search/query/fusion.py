@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.search.embedding.prepared import MULTILINGUAL_LANGUAGES
+from kbtui.search.index.language import ENGLISH
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,6 +58,8 @@ class VectorKind:
 
 ROUGH = VectorKind(deviation=0.1, feedback=0.6)
 SECOND = VectorKind()
+# The languages of the multilingual model besides English.
+FOREIGN = tuple(code for code in MULTILINGUAL_LANGUAGES if code != ENGLISH)
 # Maps cosines of the multilingual model to the same share of answers among the bundled one's.
 # Measured on English questions with and without an answer, to xquad_en and cranfield: the nearest
 # passage is at 0.48 and 0.16 to 0.19 for the one, at 0.60 and 0.15 to 0.22 for the other.
@@ -259,9 +264,25 @@ class JoinedComparison(Comparison):
         return self._join(first, second)
 
     def _join(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        chosen = self._by_second & np.isfinite(second)
-        scaled = np.minimum(_SECOND_SCALE * second + _SECOND_SHIFT, 1.0)
-        return np.where(chosen, scaled, first)
+        return np.where(self._by_second & np.isfinite(second), as_first(second), first)
+
+
+def as_first(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bring cosines of the multilingual model to the bundled one's scale."""
+    return np.minimum(_SECOND_SCALE * cosines + _SECOND_SHIFT, 1.0)
+
+
+def foreign_documents(corpus: Corpus) -> Mask:
+    """Return the documents in a language that the second model reads, and the first doesn't.
+
+    Those whose language can't be told count where most others are.
+    """
+    foreign = corpus.holding("language", FOREIGN)
+    english = corpus.holding("language", (ENGLISH,))
+    if foreign.any() and (foreign & corpus.live).sum() > (english & corpus.live).sum():
+        known = [language.decode() for language in corpus.terms_of("language")]
+        foreign |= ~corpus.holding("language", known)
+    return foreign & corpus.live
 
 
 def _document_cosines(

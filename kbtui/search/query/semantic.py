@@ -21,18 +21,21 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
-from kbtui.search.embedding.prepared import MULTILINGUAL_LANGUAGES, ClosingError, explain
+from kbtui.search.embedding.prepared import ClosingError, explain
 from kbtui.search.embedding.vectors import VectorStore
-from kbtui.search.index.language import ENGLISH, language_of
+from kbtui.search.index.language import language_of
 from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.fusion import (
+    FOREIGN,
     ROUGH,
     SECOND,
     Comparison,
     DocumentRows,
     JoinedComparison,
     VectorKind,
+    foreign_documents,
 )
+from kbtui.search.query.similar import Space
 from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from kbtui.text import counted
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.embedding.prepared import EmbeddingModel
-    from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunk_rows import ChunkRow, TreeIndex
     from kbtui.search.index.store import StateStore
     from kbtui.search.query.parser import Query
@@ -66,7 +69,6 @@ _ROUGH_BATCH = 1024
 _MIN_CORPUS_SHARE = 0.9
 _PRIORITISED = 50
 _SECOND_BATCH = 32
-_FOREIGN = tuple(code for code in MULTILINGUAL_LANGUAGES if code != ENGLISH)
 _OF_ALL = "all"  # a file that tells that the second model reads English passages as well
 
 
@@ -102,6 +104,11 @@ class _ModelVectors:
             found = self._views[of] = DocumentRows(corpus, self.vectors, keys())
         return found
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether it is known how similar answers are: only for the bundled model."""
+        return self.kind is not ROUGH and self.embedder.name == BUNDLED_EMBEDDING_MODEL
+
     def compare(self, text: str, view: DocumentRows) -> Comparison:
         """Compare a query with the documents of a view.
 
@@ -109,9 +116,8 @@ class _ModelVectors:
             KbtuiError: the model fails.
         """
         vector = self.embedder.query(text)
-        is_calibrated = self.kind is not ROUGH and self.embedder.name == BUNDLED_EMBEDDING_MODEL
         matrix = self.vectors.matrix
-        return Comparison(vector, view, matrix, is_calibrated=is_calibrated, kind=self.kind)
+        return Comparison(vector, view, matrix, is_calibrated=self.is_calibrated, kind=self.kind)
 
 
 class Semantic:
@@ -221,7 +227,7 @@ class Semantic:
         """Return whether a passage is to be read by the second model."""
         if self._second_model is None or self._corpus is None:
             return False
-        return self._reads_all or bool(_foreign(self._corpus()).any())
+        return self._reads_all or bool(foreign_documents(self._corpus()).any())
 
     @property
     def _reads_all(self) -> bool:
@@ -234,7 +240,7 @@ class Semantic:
 
     def _note_language(self, text: str) -> None:
         """Have the second model read all passages, if a question is in one of its languages."""
-        if self._second_model is None or self._reads_all or language_of(text) not in _FOREIGN:
+        if self._second_model is None or self._reads_all or language_of(text) not in FOREIGN:
             return
         with suppress(OSError):
             self._second_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -248,7 +254,7 @@ class Semantic:
         among: Container[int] | None = None
         if not self._reads_all:
             corpus = self._corpus()
-            among = set(corpus.chunks[_foreign(corpus)].tolist())
+            among = set(corpus.chunks[foreign_documents(corpus)].tolist())
         return self._missing(store, self._second, among)
 
     def _has_unprepared_second(self) -> bool:
@@ -383,8 +389,10 @@ class Semantic:
         found = self._compare(second, text, view) if len(view.documents) else None
         if found is None:
             return first
-        is_foreign = language_of(text) in _FOREIGN
-        return JoinedComparison(first, found, corpus.live if is_foreign else _foreign(corpus))
+        is_foreign = language_of(text) in FOREIGN
+        return JoinedComparison(
+            first, found, corpus.live if is_foreign else foreign_documents(corpus)
+        )
 
     def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows]:
         """Return the first model with enough vectors of a corpus, or the one with most."""
@@ -405,6 +413,21 @@ class Semantic:
         with suppress(OSError, StorageError):
             self._find_previous()
         yield from self._queue[1:]
+
+    def spaces(self, corpus: Corpus, store: StateStore) -> list[Space]:
+        """Return the vectors to compare notes by: the best model's, and the multilingual one's."""
+        if not self._queue:
+            return []
+        model, view = self._best(corpus, store)
+        found = [Space(model.embedder, view, model.vectors.matrix, model.is_calibrated)]
+        if self._second is not None:
+            with self._lock:
+                view = self._second.view(
+                    corpus, lambda: self._keys.read(store), "now", busy=self._left != 0
+                )
+            second = self._second
+            found.append(Space(second.embedder, view, second.vectors.matrix, is_second=True))
+        return found
 
     def compare_tree(
         self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
@@ -661,19 +684,6 @@ def _storage_error(error: OSError) -> StorageError:
         f"What was read for meaning can't be kept: {error.strerror or error}",
         "Make room on the disk, or let the cache folder be written.",
     )
-
-
-def _foreign(corpus: Corpus) -> Mask:
-    """Return the documents in a language that the second model reads, and the first doesn't.
-
-    Those whose language can't be told count where most others are.
-    """
-    foreign = corpus.holding("language", _FOREIGN)
-    english = corpus.holding("language", (ENGLISH,))
-    if foreign.any() and (foreign & corpus.live).sum() > (english & corpus.live).sum():
-        known = [language.decode() for language in corpus.terms_of("language")]
-        foreign |= ~corpus.holding("language", known)
-    return foreign & corpus.live
 
 
 def _split_keys(keys: bytes) -> tuple[bytes, ...]:

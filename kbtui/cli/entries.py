@@ -46,7 +46,13 @@ from kbtui.errors import (
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.library import Content, EntryInfo, Library, PastLibrary
+    from kbtui.knowledge.library.library import (
+        Content,
+        EntryInfo,
+        Library,
+        PastLibrary,
+        WrittenEntry,
+    )
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -340,12 +346,28 @@ def rename(place: WorkspaceOption, old: str, new_name: str, as_json: bool) -> No
         written = kb.library.rename(old, new_name)
         entry = kb.library.get(written.path)
     _say_entry(entry, kb.workspace, as_json=as_json)
-    if written.unmended:
-        from kbtui.text import counted
+    _say_unmended(kb, written)
 
-        names = ", ".join(map(kb.workspace.file, written.unmended))
+
+def _say_unmended(kb: KnowledgeBase, written: WrittenEntry) -> None:
+    """Name the links to a renamed entry that stayed as they were."""
+    from kbtui.text import counted
+
+    def names(paths: tuple[str, ...]) -> str:
+        return ", ".join(map(kb.workspace.file, dict.fromkeys(paths)))
+
+    if written.unmended:
         count = counted(len(written.unmended), "note")
-        note(f"kbtui: {count} with links in a head that can't be read or changed: {names}")
+        note(
+            f"kbtui: {count} with links in a head that can't be read or changed:"
+            f" {names(written.unmended)}"
+        )
+    if written.addresses:
+        count = counted(len(written.addresses), "link")
+        note(
+            f"kbtui: {count} to its address on a site, which may change with its name:"
+            f" {names(written.addresses)}"
+        )
 
 
 @click.command()

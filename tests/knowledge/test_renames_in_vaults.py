@@ -225,3 +225,82 @@ def test_links_in_a_head_that_cannot_be_read_are_known_and_named(kb: KnowledgeBa
     done = kb.library.rename("Alpha", "New name")
     assert [kb.workspace.file(path) for path in done.unmended] == ["n.md"]
     assert place.read_text("utf-8").startswith("---\nrelated: [[Alpha]], [[B]]\n---\n")
+
+
+def _noted(kb: KnowledgeBase, text: str) -> Path:
+    """Write a note in a folder beside Alpha's, and have it read."""
+    place = kb.workspace.root / "other/n.md"
+    place.parent.mkdir()
+    place.write_text(text, "utf-8")
+    kb.history.adopt(settle=0.0)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('<a href="../sub/Alpha.md">x</a>', '<a href="../sub/Ne\'w.md">x</a>'),
+        ("<a class='c' href='../sub/Alpha.md#a'>x\ny</a>", None),
+        (
+            '<a href="../sub/Alpha.md">in [[Alpha]]</a>',
+            "<a href=\"../sub/Ne'w.md\">in [[Ne'w]]</a>",
+        ),
+        ("[see [[Alpha]] now](../sub/Alpha.md)", "[see [[Ne'w]] now](../sub/Ne'w.md)"),
+        ("[[Alpha|a [b](../sub/Alpha.md) c]]", "[[Ne'w|a [b](../sub/Ne'w.md) c]]"),
+        ("[[Alpha|see [[Alpha]] x]]", "[[Ne'w|see [[Ne'w]] x]]"),
+        ("[![p](../sub/Alpha.md)](../sub/Alpha.md)", "[![p](../sub/Ne'w.md)](../sub/Ne'w.md)"),
+        ("[a `code](../sub/Alpha.md) b`", "[a `code](../sub/Alpha.md) b`"),
+        ('<A HREF = "../sub/Alpha.md">x</A>', '<A HREF = "../sub/Ne\'w.md">x</A>'),
+        ('`<a href="../sub/Alpha.md">x</a>`', '`<a href="../sub/Alpha.md">x</a>`'),
+        (
+            '<a href="https://e.example/Alpha.md">x</a>',
+            '<a href="https://e.example/Alpha.md">x</a>',
+        ),
+    ],
+)
+def test_links_in_links_and_html_anchors_follow(
+    kb: KnowledgeBase, before: str, after: str | None
+) -> None:
+    place = _noted(kb, f"{before}\n")
+    kb.library.rename("Alpha", "Ne'w")
+    wanted = before.replace("Alpha", "Ne%27w") if after is None else after
+    assert place.read_text("utf-8") == f"{wanted}\n"
+
+
+def test_links_in_links_to_a_deleted_note_become_text(kb: KnowledgeBase) -> None:
+    place = _noted(
+        kb,
+        "[see [[Alpha|A]] now](../sub/Alpha.md) [[Alpha|a [b](../sub/Alpha.md)]]"
+        ' <a href="../sub/Alpha.md">c [[Alpha|d]]</a> [![p](p.png)](../sub/Alpha.md)\n',
+    )
+    kb.library.delete("Alpha")
+    assert place.read_text("utf-8") == "see A now a b c d ![p](p.png)\n"
+
+
+def test_functions_of_bases_that_take_a_link_follow(kb: KnowledgeBase) -> None:
+    base = kb.workspace.root / "all.base"
+    text = (
+        "filters:\n  and:\n"
+        '    - file.hasLink("Alpha") # who\n'
+        '    - \'file.hasLink(link("sub/Alpha.md")) || up == link("[[Alpha]]")\'\n'
+        '    - "related.contains(link(\\"Alpha#x\\", \\"Alpha\\"))"\n'
+        '    - file.name == "Alpha"\n'
+        '    - file.hasTag("Alpha")\n'
+    )
+    base.write_text(text, "utf-8")
+    kb.history.adopt(settle=0.0)
+    made = kb.library.rename("Alpha", "New name")
+    wanted = text.replace('hasLink("Alpha")', 'hasLink("New name")')
+    wanted = wanted.replace("sub/Alpha.md", "sub/New name.md").replace("[[Alpha]]", "[[New name]]")
+    assert base.read_text("utf-8") == wanted.replace('\\"Alpha#x', '\\"New name#x')
+    assert made.commit is not None
+    kb.history.undo(made.commit.id)
+    assert base.read_text("utf-8") == text
+
+
+def test_links_to_the_address_of_a_site_are_counted_at_a_rename(kb: KnowledgeBase) -> None:
+    text = "[a](/sub/Alpha/) [b](/alpha/#x) [c](/blog/sub/alpha) [d](/other/alpha/) [e](/beta/)\n"
+    place = _noted(kb, text)
+    done = kb.library.rename("Alpha", "sub/New-name")
+    assert [kb.workspace.file(path) for path in done.addresses] == ["other/n.md"] * 3
+    assert place.read_text("utf-8") == text

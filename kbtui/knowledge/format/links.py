@@ -2,7 +2,8 @@
 
 There are three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block,
 alias, and embedded with ``!``; in the body and in any frontmatter value, as in Obsidian), and
-relative Markdown links, including reference definitions. Links in code are ignored.
+relative Markdown links, including reference definitions and HTML's ``<a href>``. A link may stand
+in the text of another. Links in code are ignored.
 
 Dendron writes the label of a wikilink first: ``[[label|note]]``. Only the existing notes tell which
 order was meant, so links are parsed in Obsidian's order, and `Link.turned` swaps the two.
@@ -23,12 +24,18 @@ LinkKind = Literal["related", "wiki", "markdown"]
 
 _WIKI = re.compile(
     r"(?:!(?<!\\!)\[\[|\[(?<!\\\[)\[)(?P<target>[^\[\]|#\n]*)(?P<heading>#[^\[\]|\n]*)?"
-    r"(?:\\?\|(?P<alias>[^\[\]\n]*))?\]\]"
+    r"(?:\\?\|(?P<alias>(?:[^\[\]\n]|\[[^\[\]\n]*\](?=\()"
+    r"|\[\[[^\[\]\n]*\]\])*))?\]\]"
 )
 _MARKDOWN = re.compile(
-    r"(?<!\\)!?\[(?P<alias>(?:[^\[\]\\\n]|\\.|\[[^\[\]\n]*\])*)\]\([ \t]*"
+    r"(?<!\\)!?\[(?P<alias>(?:[^\[\]\\\n]|\\.|\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\])*)\]\([ \t]*"
     r"(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*))"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+)
+_ANCHOR = re.compile(
+    r"<a\b[^<>]*?\bhref[ \t]*=[ \t]*(?:\"(?P<angle>[^\"<>\n]*)\"|'(?P<bare>[^'<>\n]*)')[^<>]*>"
+    r"(?P<alias>.{0,2000}?)</a[ \t]*>",
+    re.IGNORECASE | re.DOTALL,
 )
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
@@ -77,7 +84,10 @@ def unpack_links(packed: str) -> tuple[Link, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link in a body with the offsets of the link, target, heading and a definition's label."""
+    """A link in a body with the offsets of the link, target, heading and a definition's label.
+
+    `quoted` means that its target stands between apostrophes, in HTML.
+    """
 
     link: Link
     start: int
@@ -88,6 +98,7 @@ class PlacedLink:
     definition: bool = False
     heading_start: int = -1
     label_start: int = -1
+    quoted: bool = False
 
     def turned(self) -> PlacedLink:
         """Return the wikilink with the parts before and after ``|`` swapped."""
@@ -114,7 +125,11 @@ def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> st
     A leading label is moved behind the target, and a link to a note in a vault without a label is
     labelled with the note's name. `read` returns a link with its intended order.
     """
+    within = len(body)
     for placed in reversed(links_in_body(body, first_line)):
+        if placed.end > within:
+            continue  # another stands in its text
+        within = placed.start
         link = read(placed.link)
         if link.kind == "wiki" and link.target.startswith(IN_VAULT) and not link.alias:
             link = replace(link, alias=link.target.rpartition("/")[2], turned_round=True)
@@ -128,7 +143,7 @@ def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> st
 
 def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
     """Return the links of a Markdown body whose first line has the number `first_line`."""
-    if "[" not in text:
+    if "[" not in text and "<" not in text:
         return []
     found = [*_wiki_links(text), *_markdown_links(text)]
     code = read_body(text).code if found else ()
@@ -139,7 +154,9 @@ def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
             continue
         line += text.count("\n", at, match.start())
         at = match.start()
-        placed.append(_placed(match, link, line))
+        found_at = _placed(match, link, line)
+        if found_at.target_start not in code:  # a code span begins in its label
+            placed.append(found_at)
     return placed
 
 
@@ -182,8 +199,16 @@ def related_link(value: str, line: int = 1) -> Link:
     return Link(match["target"].strip(), "related", line, match["alias"], heading or None)
 
 
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, each followed by those in its label."""
+    for match in pattern.finditer(text):
+        yield match
+        if match["alias"] and pattern is not _DEFINITION:
+            yield from pattern.finditer(text, *match.span("alias"))
+
+
 def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
-    for match in _WIKI.finditer(text):
+    for match in _matches(_WIKI, text):
         target = match["target"].removesuffix("\\").strip()
         heading = (match["heading"] or "").removeprefix("#").removesuffix("\\").strip() or None
         if target or heading:
@@ -191,8 +216,8 @@ def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
 
 
 def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
-    for sign, pattern in (("](", _MARKDOWN), ("]:", _DEFINITION)):
-        for match in pattern.finditer(text) if sign in text else ():
+    for sign, pattern in (("](", _MARKDOWN), ("]:", _DEFINITION), ("</", _ANCHOR)):
+        for match in _matches(pattern, text) if sign in text else ():
             written = match["angle"] if match["angle"] is not None else match["bare"]
             target, _, heading = written.partition("#")
             # Footnote definitions look like link definitions; plain anchors stay in the file.
@@ -229,4 +254,5 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         definition=match.re is _DEFINITION,
         heading_start=low + len(link.target) + 1 if link.heading else -1,
         label_start=match.start("alias"),
+        quoted=match.re is _ANCHOR and match["angle"] is None,
     )

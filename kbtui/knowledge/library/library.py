@@ -50,12 +50,14 @@ TEXT_ENDS = (".txt", ".markdown", ".org")
 class WrittenEntry:
     """The outcome of a write: its path and commit; `commit` is None if a sink took it.
 
-    `unmended` are the files with links that a rename couldn't update.
+    `unmended` are the files with links that a rename couldn't update, and `addresses` those with a
+    link to the entry's former address on a site, once for each.
     """
 
     path: str
     commit: Commit | None
     unmended: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -291,7 +293,8 @@ class Library(Reader):
         reason = f"rename {info.name} to {short_name(name.path)}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
             overlay.stage(change, edits)
-        return WrittenEntry(name.path, change.result, tuple(overlay.unmended))
+        unmended, addresses = tuple(overlay.unmended), tuple(overlay.addresses)
+        return WrittenEntry(name.path, change.result, unmended, addresses)
 
     def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
         """Delete an entry and remove the links to it; return None if a `sink` takes the change.

@@ -5,6 +5,7 @@ It is for preparing several edits together, or edits that may not be written yet
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
@@ -28,7 +29,7 @@ from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import heading_named, headings_of
 from kbtui.knowledge.format.links import Link
-from kbtui.knowledge.linking import canvas, resolve
+from kbtui.knowledge.linking import bases, canvas, resolve
 from kbtui.knowledge.linking.repair import (
     Move,
     NewName,
@@ -56,7 +57,8 @@ class Overlay:
     """Files by workspace path: their content `before` (None: missing) and the `edits` on top.
 
     `shown` are the files that a model was shown, at least in part, `repaired` those of which only
-    links were updated, `unmended` those with links that can't be, `moved` the new paths of renamed
+    links were updated, `unmended` those with links that can't be, `addresses` those with a link to
+    the address of an entry on a site, once for each, `moved` the new paths of renamed
     entries, with the old ones.
     """
 
@@ -67,6 +69,7 @@ class Overlay:
         self.shown: set[str] = set()
         self.repaired: set[str] = set()
         self.unmended: list[str] = []
+        self.addresses: list[str] = []
         self.moved: dict[str, str] = {}
         self._entries = entries
         self._index: LinkIndex | None = None
@@ -279,7 +282,8 @@ class Overlay:
             own = follow(own, path, move)
             former = old.title if old.title != new.title else page_name(old.slug)
             own = with_aliases(own, [former], new, as_page=self.habits().is_logseq)
-        edits |= self._canvas_edits(move)
+        edits |= self._attached_edits(move)
+        self.addresses += self._lost_addresses(move)
         if name.path != path:
             edits[path] = None
         self.moved[name.path] = path
@@ -391,17 +395,36 @@ class Overlay:
 
         return retargeted(self.data(path) or b"", before.read, decide)
 
-    def _canvas_edits(self, move: Move) -> Edits:
+    def _attached_edits(self, move: Move) -> Edits:
+        """Return the edits of files of other programs that name notes."""
         found: Edits = {}
         for path in attachments_in(self.layout):
-            if not path.endswith(canvas.SUFFIX) or not self.exists(path):
+            repointed = _FOLLOWING.get(posixpath.splitext(path)[1])
+            if repointed is None or not self.exists(path):
                 continue
             data = self.data(path) or b""
-            new = canvas.repointed(data, path, move)
+            new = repointed(data, path, move)
             if new != data:
                 self.repaired.add(path)
                 found[path] = new
         return found
+
+    def _lost_addresses(self, move: Move) -> Iterator[str]:
+        """Yield the files with a link to the address that a moved entry had on a site.
+
+        Each comes once for each link. Its new address is up to the site's generator.
+        """
+        old, new = move.old.path, move.new.path
+        graph = self._entries.graph()
+        for source in sorted(graph.sources_naming([slug_of(old)])):
+            for link in graph.links_of(source):
+                if (
+                    link.kind == "markdown"
+                    and resolve.is_address_of(link.target, old)
+                    and not resolve.is_address_of(link.target, new)
+                    and move.before.find(link, source) is None
+                ):
+                    yield source
 
     def _link_repairs(
         self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
@@ -436,6 +459,10 @@ class Overlay:
         if known is not None and known.blob == files.blob_of(data):
             return known.problem
         return parse_entry(path, data).problem
+
+
+_FOLLOWING = {canvas.SUFFIX: canvas.repointed, bases.SUFFIX: bases.repointed}
+"""What follows a rename in files that aren't notes, by their suffix."""
 
 
 def _is_retitled(before: bytes, after: bytes, title: str) -> bool:

@@ -53,8 +53,12 @@ class ByFile:
 
     def _linked(self, text: str, *, in_body: bool = True) -> str:
         found = links_in_body(text) if in_body else [*links_in_value(text)]
+        within = len(text)
         for placed in reversed(found):
-            if placed.link.kind == "wiki" and (new := self._link(text, placed)):
+            if placed.end > within or placed.link.kind != "wiki":
+                continue  # another stands in its text
+            if new := self._link(text, placed):
+                within = placed.start
                 text = text[: placed.start] + new + text[placed.end :]
         return text
 

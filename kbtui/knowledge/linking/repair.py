@@ -212,7 +212,8 @@ def retargeted(
         placed = _in_order(placed, read)
         target, heading = decide(placed.link), head(placed.link)
         if target is not None:
-            yield placed.target_start, placed.target_end, target
+            new = target.replace("'", "%27") if placed.quoted else target
+            yield placed.target_start, placed.target_end, new
         if heading is not None:
             end = placed.heading_start + len(placed.link.heading or "")
             yield placed.heading_start, end, heading
@@ -271,10 +272,12 @@ def unlinked(
         for start, end, new in in_text(placed):
             yield start, end, new.replace("|", "\\|") if in_cell and new == title else new
 
-    data = _with_values(data, in_value)
-    data = _without_related(data, is_gone)
-    body = frontmatter.split(data).body.decode("utf-8", "replace")
-    return _with_body(data, in_body)
+    data = _without_related(_with_values(data, in_value), is_gone)
+    before = None
+    while data != before:  # again, for links around those that became text
+        before, body = data, frontmatter.split(data).body.decode("utf-8", "replace")
+        data = _with_body(data, in_body)
+    return data
 
 
 def _without_related(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
@@ -313,9 +316,12 @@ def _with_body(data: bytes, edit: Callable[[PlacedLink], Iterable[_Edit]]) -> by
 def _edited(
     text: str, links: Iterable[PlacedLink], edit: Callable[[PlacedLink], Iterable[_Edit]]
 ) -> str:
-    edits = [found for placed in links for found in edit(placed)]
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
+    """Apply the edits of links, but for those that contain another's."""
+    within = len(text)
+    for start, end, new in sorted((e for placed in links for e in edit(placed)), reverse=True):
+        if end <= within:
+            text = text[:start] + new + text[end:]
+            within = start
     return text
 
 

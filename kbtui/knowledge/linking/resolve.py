@@ -295,9 +295,20 @@ def _names_in(link: Link) -> set[str]:
 @lru_cache(maxsize=65_536)
 def name_key(target: str) -> str:
     """Return the form in which link targets and entry names are compared."""
-    name = target.rpartition("/")[2]
+    name = target.rstrip("/").rpartition("/")[2]
     name = unquote(name) if "%" in name else name
     return slugify(name[:-3] if name.lower().endswith(".md") else name)
+
+
+def is_address_of(target: str, path: str) -> bool:
+    """Return whether a target like ``/a/b/`` is the address of an entry on a site made of it.
+
+    Sites are built below another folder than the entries, or from one of them.
+    """
+    address = [slugify(part) for part in unquote(target).strip("/").split("/")]
+    own = [slugify(part) for part in [*category_of(path).split("/"), slug_of(path)] if part]
+    size = min(len(address), len(own))
+    return target.startswith("/") and address[-size:] == own[-size:]
 
 
 def found_path(

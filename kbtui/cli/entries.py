@@ -269,6 +269,7 @@ def links(place: WorkspaceOption, entry: str, as_json: bool) -> None:
 @click.option("-t", "--tag", "tags", metavar="TAG", multiple=True, help="A tag; may be repeated.")
 @click.option("--summary", default="", help="A one-line summary for the index.")
 @click.option("--in", "folder", metavar="FOLDER", default="", help="Where; else by type or habit.")
+@click.option("--private", is_flag=True, help="Let no model on another machine read it.")
 @click.option("--again", is_flag=True, help="Create it even if one of that name exists.")
 @click.option("-e", "--edit", "then_edit", is_flag=True, help="Open it in your editor.")
 @json_option
@@ -285,9 +286,13 @@ def new(
 ) -> None:
     """Make an entry.
 
-    TYPE is topic, person, decision, fact, preference, project or reference.
+    TYPE is topic, person, decision, fact, preference, project or reference. If the text begins with
+    a head between two lines of `---`, its properties are the entry's, but for type and dates.
     """
-    content["body"] = text.read_option(most=MOST_OF_BODY)
+    from kbtui.knowledge.library.library import split_head
+
+    body = text.read_option(most=MOST_OF_BODY)
+    content["head"], content["body"] = split_head(body) if body else ("", body)
     with place.opened() as kb:
         if folder := content.get("folder"):
             content["folder"] = folder_of(kb.workspace, folder)

@@ -37,6 +37,40 @@ def test_the_body_comes_from_standard_input_when_asked(kbtui: Command) -> None:
     assert "From a pipe.\nTwo lines.\n" in kbtui.ok("show", "piped").out
 
 
+def test_a_head_given_with_the_body_is_the_head_but_for_what_kbtui_keeps(kbtui: Command) -> None:
+    head = "---\nprivate: yes # mine\ntags: [a]\ntype: person\ncreated: 1999-01-01\n"
+    head += "imported: x\ntitle: Other\nrating: 5\n---\n"
+    kbtui.ok("new", "topic", "Boiler", "-t", "heat", "-b", "-", stdin=f"{head}It leaks.\n")
+    (listed,) = kbtui.ok("list", "--json").json
+    assert (listed["title"], listed["type"], listed["private"]) == ("Boiler", "topic", True)
+    assert listed["tags"] == ["a", "heat"]
+    text = kbtui.ok("show", "boiler").out
+    assert text.startswith("---\nprivate: yes # mine\n")
+    assert "rating: 5\n" in text
+    assert "1999" not in text
+    assert "imported" not in text
+    assert text.endswith("---\n# Boiler\n\nIt leaks.\n")
+
+
+def test_a_body_between_rules_is_text_and_a_head_that_cannot_be_read_is_refused(
+    kbtui: Command,
+) -> None:
+    kbtui.ok("new", "topic", "Rules", "-b", "---\nonly text\n---\nmore")
+    assert kbtui.ok("show", "rules").out.endswith("# Rules\n\n---\nonly text\n---\nmore\n")
+    done = kbtui("new", "topic", "Broken", "-b", "---\nprivate: true\nx: [a\n---\nmore")
+    assert done.status == 2
+    assert "line 4" in done.err
+    assert [each["title"] for each in kbtui.ok("list", "--json").json] == ["Rules"]
+
+
+def test_private_makes_a_private_entry_whatever_its_head_says(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "One", "--private")
+    kbtui.ok("new", "topic", "Two", "--private", "-b", "---\nprivate: no\n---\nx")
+    kbtui.ok("new", "topic", "Three", "-b", "---\nprivate: no\n---\nx")
+    listed = {each["title"]: each["private"] for each in kbtui.ok("list", "--json").json}
+    assert listed == {"One": True, "Two": True, "Three": False}
+
+
 def test_list_filters_by_type_and_tag_and_says_when_nothing_fits(kbtui: Command) -> None:
     kbtui.ok("new", "topic", "A", "-t", "ops/night")
     kbtui.ok("new", "person", "B", "-t", "opsy")

@@ -178,6 +178,7 @@ class FileNames:
 class Content(TypedDict, total=False):
     """The content of a new entry; `body` is its whole text instead of `sections`.
 
+    `head` are the lines of a head that a person gives, without its marks; if `private`, it says so.
     `folder` is relative to the entries (``.`` is their root); without it the habits decide.
     """
 
@@ -189,6 +190,8 @@ class Content(TypedDict, total=False):
     sources: Sequence[str]
     summary: str
     folder: str
+    head: str
+    private: bool
 
 
 class Habits:

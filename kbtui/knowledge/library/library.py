@@ -17,6 +17,7 @@ from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
 from kbtui.knowledge.entries.entry import DATED, EntryInfo as EntryInfo, category_of
 from kbtui.knowledge.entries.habits import Content as Content, filled
+from kbtui.knowledge.entries.heads import split_head as split_head, with_head
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
@@ -166,6 +167,8 @@ class Library(Reader):
         text = habits.entry(type_, title, day, content)
         if template is not None and is_bare:
             text = filled(self.get(template).text, title, self._now())
+        private = content.get("private", False)
+        text = with_head(text, content.get("head", ""), title, private=private)
         with self._creating:  # two threads must not pick the same free name
             path = self.overlay().free_path(type_, title, day, content.get("folder", ""))
             if self._scanner.passes_over(path):

@@ -301,7 +301,6 @@ def test_logseq_tags_are_known(reports: Path, vault: Any) -> None:
     assert "Mint" in ok("list", "--tag", "herbs", workspace=place).out
 
 
-@pytest.mark.xfail(reason="titles of journals are read in Logseq's usual form only", strict=True)
 def test_logseq_journal_titles_are_known(reports: Path, vault: Any) -> None:
     place = vault(reports / "notes/05-logseq-tags/vault")
     assert "journals/2026_11_26.md" in ok("links", "d", workspace=place).out
@@ -440,12 +439,10 @@ def test_q08_words_are_not_found_in_others(script: Any) -> None:
     )
 
 
-@_search
 def test_q10_beginnings_of_words_find_them(script: Any) -> None:
     assert " 0 hits" not in script("Q10")
 
 
-@_sync
 def test_q16_a_checked_out_branch_is_not_written_over(script: Any) -> None:
     said = script("Q16")
     assert "delete" not in said

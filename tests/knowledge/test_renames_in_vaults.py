@@ -200,6 +200,36 @@ def test_a_day_of_logseqs_is_found_by_its_title(graph: KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "format_", "title"),
+    [
+        ("", "EEEE, dd.MM.yyyy", "Thursday, 26.11.2026"),
+        ("yyyy-MM-dd", "d.M.yy", "26.11.26"),
+        ("dd-MM-yyyy", "EEE, MMM do, yyyy", "Thu, Nov 26th, 2026"),
+    ],
+)
+def test_days_of_logseqs_have_the_titles_of_its_settings(
+    tmp_path: Path, file: str, format_: str, title: str
+) -> None:
+    names = {"": "2026_11_26", "yyyy-MM-dd": "2026-11-26", "dd-MM-yyyy": "26-11-2026"}
+    config = f':journal/page-title-format "{format_}"'
+    config += f' \n:journal/file-name-format "{file}"' if file else ""
+    for name, text in (
+        ("logseq/config.edn", f"{{:meta/version 1\n{config}}}"),
+        (f"journals/{names[file]}.md", "- frost\n"),
+        ("journals/99_99_9999.md", "- none\n"),
+        ("pages/d.md", f"- see [[{title}]]\n"),
+    ):
+        place = tmp_path / "graph" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+    for is_new in (True, False):  # the second time from the cache
+        with KnowledgeBase.open(tmp_path / "graph", create=is_new) as kb:
+            (link,) = kb.library.outgoing("knowledge/pages/d.md")
+            assert link.path == f"knowledge/journals/{names[file]}.md"
+            assert title in {info.title for info in kb.library.infos()}
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ("[[../sub/Alpha]]", "[[../sub/New name]]"),

@@ -29,6 +29,7 @@ from kbtui.knowledge.entries.entry import (
     row_of,
     unread,
 )
+from kbtui.knowledge.entries.logseq import Journals, journals_at
 from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge.format.links import Link, pack_links
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
@@ -78,6 +79,7 @@ class EntryIndex:
         self._scanner = scanner
         self._private_paths = private_paths
         self._private: GitIgnoreSpec | None = None
+        self._journals: Journals | None = None
         self._lock = threading.RLock()
         self._database: DerivedDatabase | None = None
         self._infos: dict[str, EntryInfo] | None = None
@@ -359,7 +361,8 @@ class EntryIndex:
     def _load(self) -> dict[str, EntryInfo]:
         if self._infos is None:
             self._infos = self._cache().run(_read_infos)
-            if self._private_paths:
+            self._journals = journals_at(self._workspace.root) if self._workspace.in_place else None
+            if self._private_paths or self._journals:
                 self._infos = {
                     path: self._with_settings(info) for path, info in self._infos.items()
                 }
@@ -368,7 +371,9 @@ class EntryIndex:
         return self._infos
 
     def _with_settings(self, info: EntryInfo) -> EntryInfo:
-        """Return the info, private if the settings say so."""
+        """Return the info, private if the settings say so; a day's title is as Logseq's say."""
+        if self._journals and (title := self._journals.titled(info)) != info.title:
+            info = replace(info, title=title)
         return replace(info, private=True) if self.is_named_private(info.path) else info
 
     def _mark_copies_private(self, known: dict[str, EntryInfo]) -> None:

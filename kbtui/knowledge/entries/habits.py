@@ -22,8 +22,10 @@ from string import ascii_lowercase, digits
 from typing import Any, TypedDict
 
 from kbtui.clock import local_now
+from kbtui.knowledge.entries.day_formats import luxon, moment
 from kbtui.knowledge.entries.dendron import Dendron, dendron_at
-from kbtui.knowledge.entries.entry import DATED, EntryInfo, ordinal
+from kbtui.knowledge.entries.entry import DATED, EntryInfo
+from kbtui.knowledge.entries.logseq import CONFIG, setting
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front, render_entry
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
@@ -56,9 +58,6 @@ _TRIES = 20  # after that ids get longer, as all short ones may be taken
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^}]+))?\}\}")
 _DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
-_MOMENT = re.compile(
-    r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|Do|DD|D|dddd|ddd|gggg|GGGG|HH|hh|mm|ss|ww|WW|w|W|Q|A"
-)
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
 # Archive, 99 Archives, _archived; Archiv, archivo, archivio
 _ARCHIVES = re.compile(r"(^|/)[\W\d_]*archi(ve[ds]?|v|vos?|vio)(/|$)", re.IGNORECASE)
@@ -360,10 +359,9 @@ class Habits:
         return {"format": "YYYY-MM-DD"} if is_on and not dated else {}
 
     def _logseq_daily(self, day: date) -> tuple[str, str]:
-        config = self._text("logseq/config.edn")
-        folder = re.search(r'^[^;\n]*:journals-directory\s+"([^"\n]+)"', config, re.MULTILINE)
-        name = re.search(r'^[^;\n]*:journal/file-name-format\s+"([^"\n]+)"', config, re.MULTILINE)
-        return folder[1] if folder else "journals", luxon(day, name[1] if name else "yyyy_MM_dd")
+        config = self._text(CONFIG)
+        folder = setting(config, "journals-directory") or "journals"
+        return folder, luxon(day, setting(config, "journal/file-name-format") or "yyyy_MM_dd")
 
     def _foam_daily(self, day: date) -> tuple[str, str] | None:
         """Return folder and name of Foam's daily note; its settings are JSON with comments."""
@@ -520,44 +518,6 @@ def filled(template: str, title: str, now: datetime) -> str:
         return moment(now, found["format"] or _DEFAULT_FORMATS[found["name"]])
 
     return _PLACEHOLDER.sub(value, template)
-
-
-def moment(when: date, pattern: str) -> str:
-    """Format a time by a moment.js pattern such as ``YYYY-MM-DD dddd``."""
-    values = {
-        "YYYY": f"{when:%Y}",
-        "YY": f"{when:%y}",
-        "MMMM": f"{when:%B}",
-        "MMM": f"{when:%b}",
-        "MM": f"{when:%m}",
-        "M": str(when.month),
-        "Do": ordinal(when.day),
-        "DDDD": f"{when:%j}",
-        "DD": f"{when:%d}",
-        "D": str(when.day),
-        "Q": str((when.month + 2) // 3),
-        "gggg": f"{when:%G}",
-        "GGGG": f"{when:%G}",
-        "dddd": f"{when:%A}",
-        "ddd": f"{when:%a}",
-        "HH": f"{when:%H}",
-        "hh": f"{when:%I}",
-        "A": f"{when:%p}",
-        "mm": f"{when:%M}",
-        "ss": f"{when:%S}",
-        "ww": f"{when:%V}",
-        "w": str(when.isocalendar().week),
-        "WW": f"{when:%V}",
-        "W": str(when.isocalendar().week),
-    }
-    return _MOMENT.sub(lambda found: values[found[0]] if found[1] is None else found[1], pattern)
-
-
-def luxon(when: date, pattern: str) -> str:
-    """Format a time by a Java or luxon pattern such as ``yyyy_MM_dd``."""
-    as_moment = re.sub(r"y+", lambda years: "YY" if years[0] == "yy" else "YYYY", pattern)
-    as_moment = as_moment.replace("do", "Do").replace("dd", "DD")
-    return moment(when, as_moment.replace("EEEE", "dddd").replace("EEE", "ddd"))
 
 
 def _with_parents(folder: str) -> list[str]:

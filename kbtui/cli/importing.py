@@ -51,7 +51,8 @@ def import_command(
     The format is recognised by the content, not the name. Conversations become sessions, which can
     be searched at once (kbtui search --scope sessions); projects and memories become notes. Then
     the model of the role import makes memory of the conversations; without one they are quoted as
-    they are. Importing again adds only what is new, and resumes where it was interrupted.
+    they are. Importing again adds only what is new, and resumes where it was interrupted. If a part
+    can't be read, the others come in all the same, and the exit code is 1.
 
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
     where search finds it; docs/SOURCES.md records where it came from.
@@ -85,6 +86,7 @@ class _ImportWork:
         self._results: list[dict[str, Any]] = []
         self._memory: dict[str, Any] | None = None
         self._failed: KbtuiError | None = None
+        self._is_partial = False
         self._previews: list[tuple[Path, ImportPreview]] | None = None
         self._line = ProgressLine()
 
@@ -144,7 +146,7 @@ class _ImportWork:
 
     def run(self) -> None:
         from kbtui.importers.engine import run
-        from kbtui.importers.frontends import nothing_in
+        from kbtui.importers.frontends import missing, nothing_in
 
         def import_one(opened: OpenedExport, source: Source) -> None:
             report = run(self._kb.services, opened, source, self._watch())
@@ -153,6 +155,9 @@ class _ImportWork:
                 _say_report(self._kb, report)
             if report.is_empty:
                 raise nothing_in(opened.path, report)
+            if line := missing(report):
+                self._is_partial = True
+                note(f"kbtui: {line}")
 
         self._for_each(import_one)
 
@@ -189,7 +194,7 @@ class _ImportWork:
         """Write the JSON document, if requested, and return the exit code."""
         if self._as_json:
             say_json({"dry_run": dry_run, "imports": self._results, "memory": self._memory})
-        return self._failed.exit_code if self._failed else 0
+        return self._failed.exit_code if self._failed else int(self._is_partial)
 
     def _look(self) -> None:
         from kbtui.importers.engine import preview

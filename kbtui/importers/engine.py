@@ -347,7 +347,7 @@ def _items(
     opened: OpenedExport, source: Source, watch: Callable[[int, int, str], None]
 ) -> Iterator[ImportedConversation | ImportedNote | Skipped]:
     for name, why in opened.refused if not opened.taken else ():
-        yield Skipped(name, why)
+        yield Skipped(name, why, lost=True)
     opened.done = 0
     total = opened.total
     for item in source.read(opened):
@@ -480,7 +480,8 @@ class _Incoming:
         try:
             self._imported.extend(prior.session, records)
         except ConflictError as error:
-            self.skipped.append(Skipped(_title(item), f"{error.message} Import it again later."))
+            why = f"{error.message} Import it again later."
+            self.skipped.append(Skipped(_title(item), why, lost=True))
             return
         count = len(item.messages) - plan.first_new
         self.sessions.append(

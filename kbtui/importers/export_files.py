@@ -10,12 +10,11 @@ import gzip
 import io
 import os
 import stat
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
@@ -38,6 +37,7 @@ _AGENTS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".continue"})
 """Hidden folders of agents, of which only logs are read."""
 _LOGS = (".jsonl", ".json", ".gz", ".zst")
 _PACKED_LOGS = (".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TEXT_SUFFIXES = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
@@ -145,13 +145,10 @@ class OpenedExport:
         return self._limited(file, name, max(_ALWAYS_ALLOWED, info.compress_size * _MAX_RATIO))
 
     def _limited(self, file: IO[bytes], name: str, limit: int | None) -> IO[bytes]:
-        try:
-            stream = _unpacked(file, name)
-        except UnreadableError:
-            file.close()
-            raise
+        stream, damage = _unpacked(file, name)
         shown = clean_line(name)
-        return io.BufferedReader(_LimitedStream(stream, file, shown, self._count, limit), 1 << 18)
+        limited = _LimitedStream(stream, file, shown, self._count, limit, damage)
+        return io.BufferedReader(limited, 1 << 18)
 
     def modified(self, name: str) -> datetime | None:
         """Return when a file on disk was changed last, for what says no time itself."""
@@ -221,28 +218,43 @@ class _LimitedStream(io.RawIOBase):
         name: str,
         count: Callable[[int], None],
         limit: int | None,
+        damage: tuple[type[Exception], ...],
     ) -> None:
         self._stream, self._file, self._name, self._count = stream, file, name, count
-        self._limit, self._read = limit, 0
+        self._limit, self._read, self._damage = limit, 0, damage
+        # What was unpacked before the damage must not be lost with what follows it.
+        self._read_some = getattr(stream, "read1", stream.read)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
-        try:
-            data = self._stream.read(len(view))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-            raise UnreadableError(f"{self._name} is damaged: {error}.") from None
-        self._count(len(data))
-        self._read += len(data)
+        size = self._fill(view)
+        self._count(size)
+        self._read += size
         if self._limit is not None and self._read > self._limit:
             raise UnreadableError(
                 f"{self._name} unpacks to more than {self._limit >> 20:,} MB, far more than it"
                 " weighs; it isn't read further."
             )
-        view[: len(data)] = data
-        return len(data)
+        return size
+
+    def _fill(self, view: memoryview) -> int:
+        """Read into a buffer; what stands before a damaged place is returned first."""
+        size = 0
+        while size < len(view):
+            try:
+                data = self._read_some(len(view) - size)
+            except self._damage as error:
+                if size:
+                    break
+                raise UnreadableError(f"{self._name} is damaged: {error}.") from None
+            if not data:
+                break
+            view[size : size + len(data)] = data
+            size += len(data)
+        return size
 
     def close(self) -> None:
         self._stream.close()
@@ -250,26 +262,23 @@ class _LimitedStream(io.RawIOBase):
         super().close()
 
 
-def _unpacked(file: IO[bytes], name: str) -> IO[bytes]:
+def _unpacked(file: IO[bytes], name: str) -> tuple[IO[bytes], tuple[type[Exception], ...]]:
     """Return a stream of what a log packed with gzip or zstd unpacks to, or any other file itself.
 
-    Raises:
-        UnreadableError: It is packed with zstd, for which this Python has no library.
+    The second value are the errors that reading it raises if it is damaged.
     """
-    if not name.lower().endswith(_PACKED_LOGS):
-        return file
-    start = file.read(4)
-    file.seek(0)
+    start = file.read(4) if name.lower().endswith(_PACKED_LOGS) else b""
+    if start:
+        file.seek(0)
     if start[:2] == _GZIP:
-        return cast("IO[bytes]", gzip.open(file))
+        return cast("IO[bytes]", gzip.open(file)), _DAMAGE
     if start != _ZSTD:
-        return file
-    for module in ("compression.zstd", "backports.zstd", "pyzstd"):
-        with suppress(ImportError):
-            found: IO[bytes] = import_module(module).ZstdFile(file, "rb")
-            return found
-    shown = clean_line(name)
-    raise UnreadableError(f"{shown} is packed with zstd.", "Unpack it (zstd -d), then import it.")
+        return file, _DAMAGE
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return cast("IO[bytes]", zstd.open(file)), (*_DAMAGE, zstd.ZstdError)
 
 
 def _is_zip(path: Path) -> bool:

@@ -118,6 +118,19 @@ def reported(report: Report) -> str:
     return f"{report.source}: {'; '.join(parts)}."
 
 
+def missing(report: Report) -> str:
+    """Say that an import is partial, or return "" if it is whole."""
+    lost = [each for each in report.skipped if each.lost]
+    if not lost:
+        return ""
+    count = counted(len(lost), "part")
+    return (
+        f"{count} of this export can't be read and {'is' if len(lost) == 1 else 'are'} missing, the"
+        f" first is {clean_line(lost[0].place)}; all else came in. Import it again when that is"
+        " mended: only what is missing is added."
+    )
+
+
 def unread(report: Report) -> str:
     """Name the texts of an export that are in nothing that came in, by where they stand."""
     if not report.unread:

@@ -38,7 +38,7 @@ class _Window:
     """The decoded part of a stream that is being parsed."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._read = getattr(stream, "read1", stream.read)  # at once what stands before damage
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
         self.text, self.at, self.ended = "", 0, False
 
@@ -46,7 +46,7 @@ class _Window:
         """Read more of the stream; return False at its end."""
         if self.ended:
             return False
-        data = self._stream.read(size)
+        data = self._read(size)
         self.ended = not data
         self.text = self.text[self.at :] + self._decode(data, final=self.ended)
         self.at = 0

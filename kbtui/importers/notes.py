@@ -185,14 +185,14 @@ class Notes:
         path = self._place(note.at)
         if len(data) > files.READ_LIMIT:
             why = f"It is larger than {files.READ_LIMIT >> 20} MB, the most the history keeps."
-            self.skipped.append(Skipped(clean_line(note.title), why))
+            self.skipped.append(Skipped(clean_line(note.title), why, lost=True))
         elif path not in self._lot and files.is_gone(self.workspace, path):
             self._queue(path, data, None)
         else:
             old = self._current(path)
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
             if path in self._beside and old != data:  # two names that are one when made safe
-                self.skipped.append(Skipped(clean_line(note.at), why))
+                self.skipped.append(Skipped(clean_line(note.at), why, lost=True))
             else:
                 self._replace(note, path, old, data, why, is_known=old == data)
         self._beside.add(path)

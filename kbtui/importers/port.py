@@ -90,10 +90,14 @@ class ImportedNote:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that couldn't be imported: its title, id or file and line, and the reason."""
+    """Something that wasn't imported: its title, id or file and line, and the reason.
+
+    It is `lost` if it should have been there and can't be read, so that the import is partial.
+    """
 
     place: str
     why: str
+    lost: bool = False
 
 
 Item = ImportedConversation | ImportedNote | Skipped

@@ -105,7 +105,7 @@ def read_each(
                 yield item
         except UnreadableError as error:
             gave = True
-            yield Skipped(line_of(name), str(error))
+            yield Skipped(line_of(name), str(error), lost=True)
         if are_known and not gave:
             yield Skipped(line_of(name), NOTHING)
 
@@ -197,12 +197,12 @@ def json_source(
 def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
     """Read a picture, recording or document as a note with `data`, or report it as skipped."""
     if opened.size(name) > _MAX_FILE:
-        return Skipped(line_of(name), f"It is larger than {_MAX_FILE >> 20} MB.")
+        return Skipped(line_of(name), f"It is larger than {_MAX_FILE >> 20} MB.", lost=True)
     try:
         with opened.open(name) as stream:
             data = stream.read()
     except UnreadableError as error:
-        return Skipped(line_of(name), str(error))
+        return Skipped(line_of(name), str(error), lost=True)
     return ImportedNote(name, title or name.rpartition("/")[2], "", data=data)
 
 
@@ -251,27 +251,38 @@ def _accounted(
 def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     """Yield the objects of a JSON Lines file, then one report about all unreadable lines.
 
-    Raises:
-        UnreadableError: The file is damaged.
+    What stands behind a place where the file is damaged is reported, too.
     """
     bad: list[tuple[int, str]] = []
-    with opened.open(name) as stream:
-        for number, line in enumerate(_lines(stream), 1):
-            try:
-                value = json.loads(line.decode("utf-8", "replace"), strict=False)
-            except RecursionError:
-                bad.append((number, "it is nested too deeply"))
-            except ValueError as error:
-                bad.append((number, f"it is not valid JSON: {error}".splitlines()[0]))
-            else:
-                if not isinstance(value, dict):
-                    bad.append((number, "it is no object"))
-                elif value:
-                    yield Record(value)
+    number = 0
+    try:
+        with opened.open(name) as stream:
+            for number, line in enumerate(_lines(stream), 1):
+                try:
+                    value = json.loads(line.decode("utf-8", "replace"), strict=False)
+                except RecursionError:
+                    bad.append((number, "it is nested too deeply"))
+                except ValueError as error:
+                    bad.append((number, f"it is not valid JSON: {error}".splitlines()[0]))
+                else:
+                    if not isinstance(value, dict):
+                        bad.append((number, "it is no object"))
+                    elif value:
+                        yield Record(value)
+    except UnreadableError as error:
+        yield _cut(name, number, error)
     if bad:
         number, why = bad[0]
         more = f" So are {len(bad) - 1:,} more lines." if len(bad) > 1 else ""
-        yield Skipped(f"{line_of(name)}, line {number}", f"The line can't be read: {why}.{more}")
+        why = f"The line can't be read: {why}.{more}"
+        yield Skipped(f"{line_of(name)}, line {number}", why, lost=True)
+
+
+def _cut(name: str, number: int, error: UnreadableError) -> Skipped:
+    """Report what follows the last record that could be read; raise if there is none."""
+    if not number:
+        raise error
+    return Skipped(f"{line_of(name)}, behind number {number}", str(error), lost=True)
 
 
 def json_list(
@@ -285,16 +296,21 @@ def json_list(
 
 
 def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | Skipped]:
-    with opened.open(name) as stream:
-        for each in elements(stream, key):
-            if isinstance(each, dict):
-                yield Record(each)
-            elif isinstance(each, Broken):
-                rest = " What follows it is not read." if each.ends else ""
-                why = f"{each.why[:1].upper()}{each.why[1:].rstrip('.')}.{rest}"
-                yield Skipped(f"{line_of(name)}, number {each.number}", why)
-            else:
-                yield Skipped(line_of(name), "It holds something that is no conversation.")
+    number = 0
+    try:
+        with opened.open(name) as stream:
+            for number, each in enumerate(elements(stream, key), 1):  # noqa: B007 — see `_cut`
+                if isinstance(each, dict):
+                    yield Record(each)
+                elif isinstance(each, Broken):
+                    rest = " What follows it is not read." if each.ends else ""
+                    why = f"{each.why[:1].upper()}{each.why[1:].rstrip('.')}.{rest}"
+                    yield Skipped(f"{line_of(name)}, number {each.number}", why, lost=True)
+                else:
+                    why = "It holds something that is no conversation."
+                    yield Skipped(line_of(name), why, lost=True)
+    except UnreadableError as error:
+        yield _cut(name, number, error)
 
 
 def _candidates(opened: OpenedExport) -> Iterator[str]:

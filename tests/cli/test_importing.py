@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 import zipfile
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -238,10 +239,42 @@ def test_a_jex_in_a_folder_is_an_export_of_its_own(kbtui: Command, tmp_path: Pat
             about = tarfile.TarInfo(name)
             about.size = len(data)
             made.addfile(about, io.BytesIO(data))
-    done = kbtui.ok("import", "--no-memory", "--json", str(tmp_path / "x")).json["imports"]
+    ended = kbtui("import", "--no-memory", "--json", str(tmp_path / "x"))
+    assert ended.status == 1  # one note is locked
+    done = ended.json["imports"]
     assert [each["source"] for each in done] == ["Claude.ai", "Joplin"]
     assert len(done[1]["entries"]) == 3
     assert not any(each["place"] == "1 other file" for each in done[0]["skipped"])
+
+
+@pytest.mark.parametrize("broken", ['{"uuid": "c2", "chat_messages": tru}', "7"])
+def test_a_partial_import_brings_what_it_can_and_says_what_is_missing(
+    kbtui: Command, tmp_path: Path, broken: str
+) -> None:
+    whole = [json.dumps(claude(id_, "Hi")) for id_ in ("c1", "c3")]
+    file = tmp_path / "conversations.json"
+    file.write_text(f"[{whole[0]},{broken},{whole[1]}]")
+    done = kbtui("import", "--no-memory", str(file))
+    assert done.status == 1
+    assert "Claude.ai: 2 conversations; 2 messages" in done.out
+    assert "1 part of this export can't be read and is missing, the first is conv" in done.err
+    (shape,) = kbtui("import", "--no-memory", "--json", str(file)).json["imports"]
+    assert [each["lost"] for each in shape["skipped"]] == [True]
+
+
+def test_a_damaged_member_of_a_zip_costs_only_what_stands_behind_it(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    talks = [claude(f"c{number}", sha256(bytes(number)).hexdigest()) for number in range(4000)]
+    archive = tmp_path / "e.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("conversations.json", json.dumps(talks))
+    data = bytearray(archive.read_bytes())
+    data[len(data) * 3 // 4] ^= 0xFF
+    archive.write_bytes(data)
+    done = kbtui("import", "--no-memory", "--json", str(archive))
+    assert done.status == 1
+    assert 2500 <= len(done.json["imports"][0]["sessions"]) < 4000
 
 
 def test_files_beside_an_export_that_nobody_reads_are_named(kbtui: Command, tmp_path: Path) -> None:

@@ -170,7 +170,8 @@ def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]
     tree = element.record("mapping")
     nodes = {key: node for key in tree if (node := tree.record(key))}
     if not nodes:
-        yield Skipped(place_of(name, title, id_), "It has no messages: its tree is missing.")
+        why = "It has no messages: its tree is missing."
+        yield Skipped(place_of(name, title, id_), why, lost=True)
         return
     messages, branches = _branch(nodes, element.text("current_node"))
     for message in messages:

@@ -123,14 +123,15 @@ class _Database:
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     file = opened.file(name)
     if file is None:
-        yield Skipped(line_of(name), "A database can't be read in a zip: unpack it first.")
+        why = "A database can't be read in a zip: unpack it first."
+        yield Skipped(line_of(name), why, lost=True)
         return
     opened.taken.add(name)
     try:
         with _Database(file) as database:
             if database.is_behind:
                 why = "Its newest messages can't be read yet: end Cursor, then import once more."
-                yield Skipped(line_of(name), why)
+                yield Skipped(line_of(name), why, lost=True)
             count = 0
             for each in _all(database, name):
                 count += isinstance(each, ImportedConversation)
@@ -151,7 +152,7 @@ def _all(database: _Database, name: str) -> Iterator[Item]:
         try:
             yield from _composer(database, name, key)
         except UnreadableError as error:
-            yield Skipped(f"{line_of(key)} ({line_of(name)})", str(error))
+            yield Skipped(f"{line_of(key)} ({line_of(name)})", str(error), lost=True)
     for tab in record_of(database.item(_TABS)).records("tabs"):
         found = _conversation(tab.text("tabId"), tab, "chatTitle", tab.records("bubbles"))
         yield found or Skipped(place_of(name, tab.get("chatTitle")), "It holds no messages.")
@@ -169,9 +170,8 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
         missing += bubble is None
         bubbles.append(record_of(bubble))
     if missing:
-        yield Skipped(
-            place, f"{missing:,} of its {len(headers):,} messages aren't in the database."
-        )
+        why = f"{missing:,} of its {len(headers):,} messages aren't in the database."
+        yield Skipped(place, why, lost=True)
     if found := _conversation(id_, record, "name", bubbles):
         yield found
     elif headers and not missing:

@@ -96,7 +96,7 @@ def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
                 continue
             why, rest = problem
             title = line_of(reader.note.text("title")) if reader.note else ""
-            yield Skipped(f"{title or 'A note'} ({line_of(name)})", why)
+            yield Skipped(f"{title or 'A note'} ({line_of(name)})", why, lost=True)
             while not (found := _NOTE.search(rest)):
                 if last or is_utf16 or not (more := stream.read(_CHUNK)):
                     return
@@ -262,7 +262,7 @@ class _EnexReader:
         data = file.end()
         if file.problem:
             place = f"{name or 'A file'} in {line_of(note.text('title')) or 'a note'}"
-            self._notes.done.append(Skipped(place, f"It is not taken: {file.problem}."))
+            self._notes.done.append(Skipped(place, f"It is not taken: {file.problem}.", lost=True))
         elif data:
             mark = hashlib.md5(data, usedforsecurity=False).hexdigest()
             self._notes.add_file(note, name, mime, data, mark)

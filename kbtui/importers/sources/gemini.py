@@ -238,7 +238,8 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
         why = (
             "Its date is in a form that kbtui doesn't know. Takeout gives My Activity as JSON, too."
         )
-        yield Skipped(f"{counted(undated, 'activity', 'activities')} ({line_of(name)})", why)
+        place = f"{counted(undated, 'activity', 'activities')} ({line_of(name)})"
+        yield Skipped(place, why, lost=True)
 
 
 def _split_cells(stream: IO[bytes]) -> Iterator[str]:

@@ -66,13 +66,14 @@ def _members(
         for name, size, stream in _streams(opened, wanted):
             most = _MAX_TEXT if _ITEM.search(name) else _MAX_FILE
             if size > most:
-                problems.append(Skipped(line_of(name), f"It is larger than {most >> 20} MB."))
+                why = f"It is larger than {most >> 20} MB."
+                problems.append(Skipped(line_of(name), why, lost=True))
             else:
                 yield name, stream.read()
     except (tarfile.TarError, UnreadableError) as error:
         place = line_of(opened.path.name)
         why = f"It is cut or damaged: {str(error).rstrip('.')}. Export it again."
-        problems.append(Skipped(place, why))
+        problems.append(Skipped(place, why, lost=True))
 
 
 def _streams(opened: OpenedExport, wanted: re.Pattern[str]) -> Iterator[tuple[str, int, IO[bytes]]]:
@@ -155,7 +156,8 @@ class _Index:
         if record["type_"] != _NOTE or at is None:
             return
         if record["encryption_applied"] == "1":
-            yield Skipped(record.title or id_, "It is encrypted. Export it again as JEX, unlocked.")
+            why = "It is encrypted. Export it again as JEX, unlocked."
+            yield Skipped(record.title or id_, why, lost=True)
             return
         tags = map(line_of, map(self._tags.get, self._tagged.get(id_, ())))
         url = record["source_url"]

@@ -102,7 +102,7 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
         file = file_of(opened, here[path], path) if path in here else None
         if isinstance(file, ImportedNote):
             file = replace(file, at=f"{_FILES}/{PurePosixPath(path).name}")
-        yield file or Skipped(path, "The export lacks it.")
+        yield file or Skipped(path, "The export lacks it.", lost=True)
 
 
 def _place(name: str, path: str, files: dict[str, str]) -> str:

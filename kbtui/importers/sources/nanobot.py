@@ -84,7 +84,7 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
         with opened.open(name) as stream:
             old = read_old_session(stream.read(), stem)
         for problem in old.problems:
-            yield Skipped(line_of(name), f"{problem[:1].upper()}{problem[1:]}.")
+            yield Skipped(line_of(name), f"{problem[:1].upper()}{problem[1:]}.", lost=True)
         title, messages = "", list(_shown_messages(old.messages))
     else:
         log = SessionLog()

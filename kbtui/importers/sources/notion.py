@@ -57,9 +57,9 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
             try:
                 yield from tree.read(path)
             except UnreadableError as error:
-                yield Skipped(line_of(path), str(error))
+                yield Skipped(line_of(path), str(error), lost=True)
             except csv.Error as error:
-                yield Skipped(line_of(path), f"It is no table: {error}.")
+                yield Skipped(line_of(path), f"It is no table: {error}.", lost=True)
 
 
 SOURCE = Source("Notion", "notion", _recognises, _read, is_alone=True)
@@ -81,11 +81,11 @@ def _parts(opened: OpenedExport, stack: ExitStack) -> tuple[list[OpenedExport], 
                 part = stack.enter_context(OpenedExport(file))
             if part.is_folder:
                 parts.append(part)
-                problems += [Skipped(inner, why) for inner, why in part.refused]
+                problems += [Skipped(inner, why, lost=True) for inner, why in part.refused]
             else:
-                problems.append(Skipped(line_of(name), "It is no zip."))
+                problems.append(Skipped(line_of(name), "It is no zip.", lost=True))
         except UnreadableError as error:
-            problems.append(Skipped(line_of(name), str(error)))
+            problems.append(Skipped(line_of(name), str(error), lost=True))
     return parts, problems
 
 
@@ -129,7 +129,7 @@ class _Pages:
     def _page(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
-            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.")
+            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
         if path.lower().endswith(".html"):
             text = to_markdown(text, lambda tree: self._prepare(tree, path))
         else:
@@ -157,7 +157,7 @@ class _Pages:
     def _database(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
-            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.")
+            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
         csv.field_size_limit(_MAX_PAGE)
         new = self._new[path]
         lines: list[str] = []

@@ -120,7 +120,7 @@ def _file(file: Record) -> Item | None:
     try:
         data = base64.b64decode(found[3], validate=True)
     except (binascii.Error, ValueError):
-        return Skipped(_name(file), "Its bytes are damaged: they are no base64.")
+        return Skipped(_name(file), "Its bytes are damaged: they are no base64.", lost=True)
     suffix = _SUFFIXES.get(found[2], found[2])
     return ImportedNote(
         f"file {digest(found[3])}", f"{found[1]}-{digest(found[3])}.{suffix}", "", data=data

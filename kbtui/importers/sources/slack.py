@@ -94,7 +94,7 @@ def _lines(
                 else:
                     yield _line(record, people)
         except UnreadableError as error:
-            problems.append(Skipped(line_of(name), str(error)))
+            problems.append(Skipped(line_of(name), str(error), lost=True))
 
 
 def _line(message: Record, people: Mapping[str, str]) -> ChatLine:

@@ -57,7 +57,7 @@ class _WebPages:
             yield read_file(opened, name, name)
             return
         if opened.size(name) > _MAX_PAGE:
-            yield Skipped(line_of(name), f"It is larger than {_MAX_PAGE >> 20} MB.")
+            yield Skipped(line_of(name), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
             return
         with opened.open(name) as stream:
             html = stream.read().decode("utf-8-sig", "replace")

@@ -43,7 +43,9 @@ def with_head(text: str, head: str, title: str, *, private: bool) -> str:
     if not head:
         return frontmatter.set_keys(text, changes) if changes else text
     made = frontmatter.parse(text).values
-    whole = f"---\n{head}{'' if head.endswith(chr(10)) else chr(10)}---\n{frontmatter.body_of(text)}"
+    whole = (
+        f"---\n{head}{'' if head.endswith(chr(10)) else chr(10)}---\n{frontmatter.body_of(text)}"
+    )
     given = frontmatter.parse(whole).values
     changes |= {key: value for key, value in made.items() if key not in _LISTS}
     changes |= {key: value for key, value in made.items() if key in _LISTS and key not in given}

@@ -212,8 +212,8 @@ def retargeted(
         placed = _in_order(placed, read)
         target, heading = decide(placed.link), head(placed.link)
         if target is not None:
-            new = target.replace("'", "%27") if placed.quoted else target
-            yield placed.target_start, placed.target_end, new
+            target = target.replace("'", "%27") if placed.quoted else target
+            yield placed.target_start, placed.target_end, target
         if heading is not None:
             end = placed.heading_start + len(placed.link.heading or "")
             yield placed.heading_start, end, heading

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +15,11 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.reading import OF_A_SUBAGENT
 from kbtui.importers.sources.claude_code import SOURCE
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,9 +213,16 @@ def test_claude_code_logs_packed_with_gzip_are_read(tmp_path: Path, read: Any) -
     assert [each.text for each in found.messages] == ["Hello"]
 
 
-def test_logs_packed_with_zstd_are_named_if_this_python_cannot_unpack_them(tmp_path: Path) -> None:
+def test_logs_packed_with_zstd_are_read_as_far_as_they_are_whole(tmp_path: Path, read: Any) -> None:
+    shown = [sha256(bytes(number)).hexdigest() for number in range(4000)]
+    lines = [said(text, uuid=text) for text in shown]
+    data = b"".join(f"{json.dumps(each)}\n".encode() for each in lines)
+    packed = zstd.compress(data[: len(data) // 2]) + zstd.compress(data[len(data) // 2 :])
     file = tmp_path / "one.jsonl.zst"
-    file.write_bytes(b"\x28\xb5\x2f\xfd\x04\x00\x31\x00\x00Hello\n\x00\x00\x00\x00")
-    with OpenedExport(file) as opened:
-        assert not SOURCE.recognises(opened)
-        assert opened.refused == [] or "zstd" in opened.refused[0][1]
+    file.write_bytes(packed)
+    assert len(only(read(SOURCE, file)).messages) == 4000
+    file.write_bytes(packed[: len(packed) * 3 // 4])
+    cut, found = read(SOURCE, file)
+    assert isinstance(cut, Skipped)
+    assert cut.lost
+    assert 2000 <= len(found.messages) < 4000

@@ -42,6 +42,28 @@ See `[[neither]]`, ![[picture.png]] and [Bob](../people/bob%20b.md#role "title")
 """
 
 
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026-1-5", "2026-01-05"),
+        ("2026/1/5", "2026-01-05"),
+        ("20260105", "2026-01-05"),
+        ("2026-1-5T10:00", "2026-01-05T10:00"),
+        ("2026-01-05", "2026-01-05"),
+        ("20261399", "20261399"),
+        ("202601051200", "202601051200"),
+        ("2026-1-5-2", "2026-1-5-2"),
+    ],
+)
+def test_dates_of_properties_that_hold_dates_are_read_in_looser_forms(
+    written: str, day: str
+) -> None:
+    head = f"---\ncreated: {written}\nupdated: {written}\nid: {written}\ntitle: {written}\n---\n"
+    entry = parse_entry("knowledge/topics/x.md", f"{head}x\n".encode())
+    assert (entry.created, entry.updated) == (day, day)
+    assert (entry.frontmatter["id"], entry.title) == (written, written)
+
+
 def test_everything_is_read_off() -> None:
     entry = parse_entry("knowledge/people/alice.md", ALICE.encode())
     assert (entry.title, entry.type, entry.category, entry.slug) == (

@@ -28,7 +28,7 @@ from kbtui.knowledge.entries.templates import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import heading_of, summary_of, tags_in_body
-from kbtui.knowledge.format.frontmatter import tags, word, words
+from kbtui.knowledge.format.frontmatter import day_word, tags, word, words
 from kbtui.knowledge.format.links import (
     IN_VAULT as IN_VAULT,
     Link as Link,
@@ -216,8 +216,8 @@ def _parsed(path: str, data: bytes) -> Entry:
         tags=tags(values, tags_in_body(body)),
         aliases=words(values.get("aliases", values.get("alias"))),
         related=tuple(related_link(item).target for item in words(values.get("related"))),
-        created=word(values, "created") or None,
-        updated=word(values, "updated") or None,
+        created=day_word(values, "created") or None,
+        updated=day_word(values, "updated") or None,
         summary=_summary(values, type_, _PROPERTIES.sub("", body) if properties else body),
         private=private,
         links=tuple(links),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Any, overload
 
@@ -37,6 +38,9 @@ from kbtui.text import clean_line
 _EDIT_HINT = "The file is left as it is; edit the lines between the two `---` by hand."
 _CACHE_LIMIT = 4_096  # bytes; larger blocks aren't cached
 _SINGULAR = {"tags": "tag", "aliases": "alias"}
+_DAY = re.compile(
+    r"(\d{4})(?:-(\d\d?)-(\d\d?)|/(\d\d?)/(\d\d?)|(\d\d)(\d\d))(?=[T ]\d|\Z)", re.ASCII
+)
 _NULLS = frozenset({"null", "Null", "NULL", "~"})
 
 
@@ -157,6 +161,21 @@ def word(values: Mapping[str, Any], key: str) -> str:
     """Return the value of a key as one line of text; empty if it isn't text."""
     value = values.get(key)
     return plain_line(value) if isinstance(value, str) else ""
+
+
+def day_word(values: Mapping[str, Any], key: str) -> str:
+    """Return the value of a key that holds a date, its day in ISO 8601 where that can be told.
+
+    People and programs also write ``2026-1-5``, ``2026/1/5`` and ``20260105``. That these are dates
+    only the key tells: the same digits are an id or a number elsewhere.
+    """
+    value = word(values, key)
+    found = _DAY.match(value)
+    parts = [int(part) for part in found.groups() if part] if found else []
+    try:
+        return date(*parts).isoformat() + value[found.end() :] if found else value
+    except ValueError:
+        return value
 
 
 def words(value: Any) -> tuple[str, ...]:

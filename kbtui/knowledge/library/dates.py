@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from kbtui.clock import local_now
@@ -22,6 +22,15 @@ from kbtui.knowledge.format.frontmatter import Frontmatter
 from kbtui.workspace.layout import Workspace
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
+
+
+def _like(written: str, day: date) -> str | int | None:
+    """Return a day in the form of ``2026-1-5``, ``2026/1/5`` or ``20260105``; None of another."""
+    read = frontmatter.day_word({"": written}, "")
+    if read == written or len(read) != len("2026-01-05"):
+        return None
+    sign = next((each for each in "-/" if each in written), "")
+    return f"{day.year}{sign}{day.month}{sign}{day.day}" if sign else int(f"{day:%Y%m%d}")
 
 
 class DateKeeper:
@@ -87,14 +96,14 @@ class DateKeeper:
         stamp = self._stamp(written)
         return data if stamp is None else frontmatter.set_keys(data, {"updated": stamp})
 
-    def _stamp(self, written: Any) -> str | None:
+    def _stamp(self, written: Any) -> str | int | None:
         """Return the current time in the format of the old date; None if that isn't ISO."""
         now = self._now()
         if not written:
             return now.date().isoformat()
         found = _ISO.match(written) if isinstance(written, str) else None
         if found is None:
-            return None
+            return _like(written, now.date()) if isinstance(written, str) else None
         if not found["time"]:
             return now.date().isoformat() if found.end() == len(written) else None
         spec = "seconds" if found["seconds"] else "minutes"

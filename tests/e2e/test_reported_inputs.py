@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -179,6 +181,62 @@ def test_open_webui_errors_and_other_models_are_counted(reports: Path, bring: An
     came = bring(case / "sib-error/chats.json", case / "sib-two-models/chats.json")
     assert sorted(len(talk) for talk in came.talks.values()) == [2, 3]
     assert "1 notice of the program" in came.said
+
+
+@pytest.mark.parametrize(
+    ("stream", "said", "status"),
+    [
+        ("main", "sent an empty answer", 4),
+        ("sib-null", "sent an empty answer", 4),
+        ("sib-keepalive", "sent an empty answer", 4),
+        ("sib-length", "cut off at the model's limit of length", 4),
+        ("sib-error-in-stream", "Failed to parse input at pos 20", 4),
+        ("sib-nofinish", "The boiler is in the cellar.\n", 0),
+        ("sib-reasoning-field", "The boiler is in the cellar.\n", 0),
+        ("sib-toolfinish-none", "The boiler is in the cellar.\n", 0),
+    ],
+)
+def test_empty_and_odd_streams_are_answers_or_errors(
+    reports: Path,
+    tmp_path: Path,
+    unused_tcp_port: int,
+    stream: str,
+    said: str,
+    status: int,
+) -> None:
+    # Right is: what was shown as an answer counts, whatever the end says or lacks; thoughts alone,
+    # nothing, or an error among the pieces are an error in a sentence, never an empty answer.
+    script = tmp_path / "stream.json"
+    shutil.copy(reports / f"chats/10-empty-or-odd-stream/{stream}.json", script)
+    command = [sys.executable, reports / "chats/rawsrv.py", str(unused_tcp_port), script]
+    ok("init", tmp_path / "w")
+    with subprocess.Popen(command) as server:
+        try:
+            _wait_for(unused_tcp_port)
+            done = kbtui(
+                *("ask", "Where is the boiler?"),
+                workspace=tmp_path / "w",
+                KBTUI_MODEL="openai/scripted",
+                KBTUI_API_BASE=f"http://127.0.0.1:{unused_tcp_port}/v1",
+                KBTUI_API_KEY="x",
+                KBTUI_MODELS__RETRIES="0",
+            )
+        finally:
+            server.terminate()
+    assert done.status == status
+    assert said in (done.err if status else done.out)
+    assert "I think" not in done.out
+
+
+def _wait_for(port: int) -> None:
+    """Wait until a server of this machine takes connections."""
+    for _ in range(100):
+        with socket.socket() as probe:
+            probe.settimeout(0.1)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        select.select([], [], [], 0.05)
+    raise AssertionError(port)
 
 
 def test_a_gitconfig_of_any_form_names_who_commits(reports: Path, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def export(
        "conversations": [as below, without "format"]}
     of a conversation:
       {"format": 1, "id", "title", "created", "updated", "channel", "url",
-       "messages": [{"id", "time", "role", "text", "citations"}]}
+       "messages": [{"id", "time", "role", "text", "citations", "private" if it is}]}
     and what --json says of an export:
       {"target", "format", "count", "private_kept_back"}
     """  # noqa: D301  # a sign of click's
@@ -203,7 +203,7 @@ def _form_of(ref: str | None, target: str | None) -> str:
 
 
 def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Exported:
-    from kbtui.maintenance.export import session_markdown
+    from kbtui.maintenance.export import exported_session
 
     session = kb.sessions.find(ref)
     log = kb.sessions.read_log(session)
@@ -213,7 +213,7 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Expor
     shown = [each for each in messages if not view.sessions.withholds(each)]
     with wanted.opened() as stream:
         if wanted.form == "md":
-            stream.write("\n".join(session_markdown(session, title, shown)).encode())
+            stream.write("\n".join(exported_session(session, title, shown)).encode())
         else:
             named = _conversation_shape(replace(log.info(session), title=title), shown)
             shape = {"format": _FORMAT, **named}
@@ -224,8 +224,8 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Target) -> _Expor
 def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Target) -> None:
     from kbtui.maintenance.export import (
         CONVERSATIONS,
+        exported_session,
         markdown_of,
-        session_markdown,
         write_folder,
         write_zip,
     )
@@ -246,7 +246,7 @@ def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Target) -> None:
                     stream.write(f"{between}{markdown_of(tree.name(path), data)}".encode())
                     between = _SEPARATOR
             for info, log in _conversations(kb, tree):
-                lines = session_markdown(info.id, log.shown_title, log.messages)
+                lines = exported_session(info.id, log.shown_title, log.messages)
                 stream.write("".join([between, "\n".join(lines)]).encode("utf-8", "replace"))
                 between = _SEPARATOR
 

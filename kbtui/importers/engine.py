@@ -66,6 +66,7 @@ SOURCES = (
     "kbtui.importers.sources.roam",
     "kbtui.importers.sources.logseq",
     "kbtui.importers.sources.joplin",
+    "kbtui.importers.sources.kbtui_export",
     "kbtui.importers.sources.kbtui_workspace",
     "kbtui.importers.sources.nanobot",
     "kbtui.importers.sources.evernote",

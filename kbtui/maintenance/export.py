@@ -24,6 +24,7 @@ from kbtui.errors import KbtuiError, UnsafePathError, UsageError
 from kbtui.history.history import History
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.library.library import Library
+from kbtui.sessions import MARK_OF_PRIVATE, TAINT
 from kbtui.sessions.imported import speaker
 from kbtui.sessions.log_records import SessionMessage
 from kbtui.sessions.store import SessionStore
@@ -160,12 +161,22 @@ def _mentions(text: str, name: str) -> bool:
     return name in text or quote(name) in text
 
 
-def session_markdown(session: str, title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
+def exported_session(session: str, title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
+    """Yield a conversation as Markdown that an import knows: below the name of its log."""
+    yield f"<!-- {CONVERSATIONS}{session}.jsonl -->\n"
+    yield from session_markdown(session, title, messages, marks_private=True)
+
+
+def session_markdown(
+    session: str, title: str, messages: Iterable[SessionMessage], *, marks_private: bool = False
+) -> Iterator[str]:
     """Yield the Markdown of a conversation without tool results; `session` is its id."""
     yield f"# {clean_line(title)}\n"
     for message in messages:
         if message.is_said:
             yield f"## {speaker(message.role, session)}, {moment(message.time)}\n"
+            if marks_private and message.meta.get(TAINT):
+                yield f"{MARK_OF_PRIVATE}\n"
             yield f"{clean(message.content).strip()}\n"
             yield from _sources(message)
 
@@ -180,8 +191,10 @@ def _sources(message: SessionMessage) -> Iterator[str]:
 
 
 def message_shape(message: SessionMessage) -> dict[str, Any]:
-    """Return a message as JSON data."""
+    """Return a message as JSON data; ``private`` if private entries were shown before it."""
+    private = {"private": True} if message.meta.get(TAINT) else {}
     return {
+        **private,
         "id": message.id,
         "time": message.time.isoformat(),
         "role": message.role,

@@ -51,8 +51,10 @@ class ObsidianTree(Tree):
         except KbtuiError as error:
             self.left_out[path] = error.message
             return None
-        text = "\n".join(session_markdown(session, log.shown_title, log.messages))
-        head = {"created": log.created.date().isoformat(), "url": log.url or None}
+        lines = session_markdown(session, log.shown_title, log.messages, marks_private=True)
+        created = log.created.date().isoformat()
+        head = {"created": created, "url": log.url or None, "session": session}
+        text = "\n".join(lines)
         return iter([frontmatter.set_keys(text, head).encode("utf-8", "replace")])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
 from datetime import UTC, datetime
@@ -115,7 +116,8 @@ def test_one_text_has_memory_and_conversations_and_says_what_it_cant_hold(
     text = (tmp_path / "all.md").read_text()
     assert "<!-- memory/MEMORY.md -->" in text
     assert "# Mooring" in text
-    parts = text.count("<!-- ") + text.count("# Mooring\n\n## You")
+    assert re.search(r"<!-- sessions/\S+\.jsonl -->\n\n# Mooring\n\n## You", text)
+    parts = text.count("<!-- ")
     assert said.out == f"{parts} files written to all.md\n"
     assert "other files can't be in one text" in said.err
     assert len(tree_of(filled, tmp_path)) == parts + int(said.err.split()[1])
@@ -172,7 +174,7 @@ def test_no_export_lands_in_the_workspace_itself(filled: Command) -> None:
 
 def test_a_session_leaves_as_markdown_and_json(filled: Command, tmp_path: Path) -> None:
     said = filled.ok("export", "--session", "Mooring").out
-    assert said.startswith("# Mooring\n")
+    assert re.match(r"<!-- sessions/\S+\.jsonl -->\n\n# Mooring\n", said)
     assert "pier 9" in said
     filled.ok("export", "--session", "mooring", "-o", "m.json")
     shape = json.loads((tmp_path / "m.json").read_text())

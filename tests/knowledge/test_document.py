@@ -427,6 +427,7 @@ _FENCES_BY_HAND = {
     "importers/sources/aider.py": "the log of another program, which no Markdown reader reads",
     "importers/sources/chatgpt.py": "writes one",
     "importers/sources/claude.py": "an element of another program, in a fence or not",
+    "importers/sources/kbtui_export.py": "the one that an export writes above a note",
     "maintenance/export.py": "writes one",
     "memory/consolidation/answer.py": "the JSON that a model answers",
     "models/dialects.py": "the calls that a model answers, and what it explains in code",

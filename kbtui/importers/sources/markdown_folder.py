@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
@@ -76,14 +77,19 @@ def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
         UnreadableError: It is damaged.
     """
     if opened.size(name) > _MAX_NOTE:
-        return Skipped(line_of(name), f"It is larger than {_MAX_NOTE >> 20} MB.")
+        return Skipped(line_of(name), f"It is larger than {_MAX_NOTE >> 20} MB.", lost=True)
     with opened.open(name) as stream:
         data = stream.read()
+    return note_of(name, data, path, opened.modified(name))
+
+
+def note_of(name: str, data: bytes, path: PurePosixPath, updated: datetime | None = None) -> Item:
+    """Read a note from its bytes, to be stored at `path`, as `read_note`."""
     if b"\x00" in data:
-        return Skipped(line_of(name), "It is no text: it has bytes that no text has.")
+        why = "It is no text: it has bytes that no text has."
+        return Skipped(line_of(name), why, lost=True)
     text = clean(data.decode("utf-8-sig", "replace"))
     heading = _HEADING.search(text)
-    updated = opened.modified(name)
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():
         text = text[heading.end() :]  # written again from the title

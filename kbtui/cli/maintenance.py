@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
-from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
+from kbtui.cli.output import (
+    TAKE_BACK,
+    ProgressLine,
+    note,
+    picked,
+    say,
+    say_commit,
+    say_json,
+    say_line,
+    say_styled,
+)
 from kbtui.cli.text_input import GivenText, TextCommand, text_argument
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, counted, moment
@@ -256,15 +266,20 @@ def _print_findings(findings: list[DoctorFinding]) -> None:
 
 
 @click.command()
+@click.option(
+    "--mend", is_flag=True, help="First lead links to where other programs moved notes, if any."
+)
 @json_option
 @pass_place
-def check(place: WorkspaceOption, as_json: bool) -> int:
+def check(place: WorkspaceOption, mend: bool, as_json: bool) -> int:
     """Read everything, and report damage and inconsistencies.
 
     History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
     nothing isn't, in a folder that kbtui didn't lay out.
     """
     with place.opened() as kb, ProgressLine() as progress:
+        if mend and (commit := kb.library.catch_up()) and not as_json:
+            say_commit(commit, kb, as_json=False, way_back=TAKE_BACK)
         problems = kb.checking.run(progress)
     if as_json:
         say_json([asdict(problem) for problem in problems])
@@ -282,7 +297,7 @@ def _print_problems(problems: Sequence[WorkspaceProblem]) -> None:
     wrong = sum(problem.damage for problem in problems)
     things = "thing is" if wrong == 1 else "things are"
     note(f"{wrong:,} {things} wrong." if wrong else "All is well.")
-    if dead := len(problems) - wrong:
+    if dead := sum(not problem.damage and not problem.hint for problem in problems):
         note(f"{counted(dead, 'link leads', 'links lead')} to notes that aren't there (yet).")
 
 

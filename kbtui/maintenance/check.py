@@ -17,6 +17,7 @@ from kbtui.memory.records.archive import LOST_KEY, Tombstones
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT, Scanner
 
+_MAX_NAMED = 5
 Progress = Callable[[str], None]
 
 
@@ -132,6 +133,16 @@ class Checking:
                 )
 
     def _check_links(self, _report: Progress) -> Iterator[WorkspaceProblem]:
+        if moved := self.library.moved_outside():
+            files = ", ".join(map(self.workspace.file, sorted(moved)[:_MAX_NAMED]))
+            more = f" and {len(moved) - _MAX_NAMED:,} more" if len(moved) > _MAX_NAMED else ""
+            yield WorkspaceProblem(
+                "links",
+                "Links lead to where notes were before another program moved or renamed them:"
+                f" in {files}{more}.",
+                "`kbtui check --mend` leads them to where the notes are now.",
+                damage=False,
+            )
         for info in self.library.infos():
             file = self.workspace.file(info.path)
             hint = f"Make it (kbtui new), or correct the link: kbtui edit {quote(info.slug)}"

@@ -231,3 +231,17 @@ def test_completion_knows_titles_by_any_word(
         assert name.startswith("decisions/")
     monkeypatch.setenv("COMP_WORDS", f"kbtui -w {kbtui.root} show ower")
     assert kbtui.bare().out.strip() == ""
+
+
+def test_check_mends_links_to_what_another_program_moved_when_asked(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Leek", "-b", "A vegetable that stands in the bed for the winter.")
+    kbtui.ok("new", "topic", "Soup", "-b", "Needs [[topics/leek]].")
+    place = kbtui.file("knowledge/beds")
+    place.mkdir()
+    kbtui.file("knowledge/topics/leek.md").rename(place / "leek.md")
+    found = kbtui("check")
+    assert found.status == 1
+    assert "`kbtui check --mend`" in found.out
+    done = kbtui.ok("check", "--mend")
+    assert "kbtui undo" in done.err
+    assert "[[beds/leek]]" in kbtui.file("knowledge/topics/soup.md").read_text("utf-8")

@@ -334,3 +334,60 @@ def test_links_to_the_address_of_a_site_are_counted_at_a_rename(kb: KnowledgeBas
     done = kb.library.rename("Alpha", "sub/New-name")
     assert [kb.workspace.file(path) for path in done.addresses] == ["other/n.md"] * 3
     assert place.read_text("utf-8") == text
+
+
+def _moved_by_another_program(root: Path) -> dict[str, str]:
+    """Write a vault whose folders and a note are moved by hand; return the texts before."""
+    texts = {
+        "a/n.md": '---\nup: "[[b/Leek]]"\n---\n[[b/Leek]] [x](../b/Leek.md) [[Pan]] [m](sub/m.md)'
+        " ![p](../b/p.png) [[dead]]\n",
+        "a/sub/m.md": "[n](../n.md) [l](../../b/Leek.md)\n",
+        "b/Leek.md": "# Leek\n\nA long text about the leek.\n[n](../a/n.md)\n",
+        "b/Pan.md": "A text about the pan that is long enough.\n",
+        "b/p.png": "no picture\n",
+        "c.canvas": '{"nodes":[{"id":"1","type":"file","file":"b/Leek.md"}],"edges":[]}',
+        "d.md": "[[Pan]] ![[p.png]] ![](b/p.png)\n",
+    }
+    for name, text in texts.items():
+        root.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        root.joinpath(name).write_text(text, "utf-8")
+    return texts
+
+
+def test_links_are_led_to_where_another_program_moved_folders_and_notes(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    _moved_by_another_program(root)
+    with KnowledgeBase.open(root, create=True) as kb:
+        assert kb.library.moved_outside() == {}
+        (root / "deep").mkdir()
+        (root / "b").rename(root / "deep/beds")
+        (root / "a").rename(root / "deep/alpha")
+        (root / "deep/beds/Pan.md").rename(root / "deep/beds/Skillet.md")
+        kb.history.adopt(settle=0.0)
+        kb.library.refresh()
+        assert any("--mend" in each.hint for each in kb.checking.run())
+        commit = kb.library.catch_up()
+        assert commit is not None
+        assert _text(kb, "deep/alpha/n.md") == (
+            '---\nup: "[[deep/beds/Leek]]"\n---\n[[deep/beds/Leek]] [x](../beds/Leek.md)'
+            " [[Skillet]] [m](sub/m.md) ![p](../beds/p.png) [[dead]]\n"
+        )
+        assert _text(kb, "deep/alpha/sub/m.md") == "[n](../n.md) [l](../../beds/Leek.md)\n"
+        assert "[n](../alpha/n.md)" in _text(kb, "deep/beds/Leek.md")
+        assert '"file":"deep/beds/Leek.md"' in _text(kb, "c.canvas")
+        assert _text(kb, "d.md") == "[[Skillet]] ![[p.png]] ![](deep/beds/p.png)\n"
+        assert kb.library.moved_outside() == {}
+        kb.history.undo(commit.id)
+        assert _text(kb, "d.md") == "[[Pan]] ![[p.png]] ![](b/p.png)\n"
+
+
+def test_links_to_a_name_that_another_note_has_now_stay(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    _moved_by_another_program(root)
+    with KnowledgeBase.open(root, create=True) as kb:
+        (root / "b/Pan.md").rename(root / "b/Skillet.md")
+        kb.history.adopt(settle=0.0)
+        (root / "Pan.md").write_text("Another one.\n", "utf-8")
+        kb.history.adopt(settle=0.0)
+        kb.library.refresh()
+        assert kb.library.moved_outside() == {}

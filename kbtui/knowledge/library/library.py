@@ -15,14 +15,21 @@ from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
 from kbtui.history.history import History
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
-from kbtui.knowledge.entries.entry import DATED, EntryInfo as EntryInfo, category_of
+from kbtui.knowledge.entries.entry import (
+    DATED,
+    Entry,
+    EntryInfo as EntryInfo,
+    category_of,
+    is_entry,
+    parse_entry,
+)
 from kbtui.knowledge.entries.habits import Content as Content, filled
 from kbtui.knowledge.entries.heads import split_head as split_head, with_head
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
-from kbtui.knowledge.library.overlay import Overlay
+from kbtui.knowledge.library.overlay import Edits, Overlay
 from kbtui.knowledge.library.public import (
     DiscreetOverlay,
     DiscreetReader,
@@ -313,6 +320,34 @@ class Library(Reader):
             overlay.stage(change, edits)
         if change.result is None and sink is None:
             raise NotFoundError(f"{info.name} is gone already.")
+        return change.result
+
+    def moved_outside(self) -> Edits:
+        """Return the edits that lead dead links to where other programs moved or renamed entries.
+
+        They are empty if there are no dead links, or none that a move explains.
+        """
+        overlay = self.overlay()
+        if not self._entries.graph().sources_of_dead():
+            return {}
+        moved: dict[str, str] = {}
+        former: dict[str, Entry] = {}
+        for commit in self._history.log():  # newest first
+            for each in commit.paths:
+                if each.kind != "renamed" or not each.old_path or each.old_path in moved:
+                    continue
+                now = moved.get(each.path, each.path)
+                if commit.parent and is_entry(each.old_path) and overlay.exists(now):
+                    moved[each.old_path] = now
+                    data = self._history.read(each.old_path, commit.parent)
+                    former[each.old_path] = parse_entry(each.old_path, data)
+        old = [entry for path, entry in former.items() if not overlay.exists(path)]
+        return overlay.caught_up(moved, old) if old else {}
+
+    def catch_up(self) -> Commit | None:
+        """Perform the edits of `moved_outside` as one change; None if there are none."""
+        with self._history.change(Actor.YOU, "lead links to where notes were moved") as change:
+            self.overlay().stage(change, self.moved_outside())
         return change.result
 
     def link_mentions(

@@ -37,6 +37,7 @@ from kbtui.knowledge.linking.repair import (
     new_heading,
     new_name,
     new_target,
+    relative_target_of_file,
     retargeted,
     still_leads,
     titled,
@@ -282,7 +283,7 @@ class Overlay:
             own = follow(own, path, move)
             former = old.title if old.title != new.title else page_name(old.slug)
             own = with_aliases(own, [former], new, as_page=self.habits().is_logseq)
-        edits |= self._attached_edits(move)
+        edits |= self._attached_edits([move])
         self.addresses += self._lost_addresses(move)
         if name.path != path:
             edits[path] = None
@@ -395,7 +396,41 @@ class Overlay:
 
         return retargeted(self.data(path) or b"", before.read, decide)
 
-    def _attached_edits(self, move: Move) -> Edits:
+    def caught_up(self, moved: Mapping[str, str], former: Iterable[Entry]) -> Edits:
+        """Return the edits that lead dead links to where entries were moved by other programs.
+
+        Args:
+            moved: The present path of each moved entry, by its old one.
+            former: Those entries as they were.
+        """
+        after = before = self.index()
+        entries = [(old, self.entry(moved[old.path])) for old in former]
+        moves = [(old, new) for old, new in entries if new is not None]
+        for old, new in moves:
+            before = before.changed(new, old)
+        was = {new.path: old.path for old, new in moves}
+        now = {old.path: new for old, new in moves}
+        folders = {_folder(old.path): _folder(new.path) for old, new in moves}
+
+        def target_of(link: Link, source: str) -> str | None:
+            if after.find(link, source) is not None:
+                return None
+            found = before.find(link, was.get(source, source))
+            if found is None:
+                places = was.get(source, source), source
+                return relative_target_of_file(link, places, folders, self.exists)
+            entry = now.get(found.path) or self.entry(found.path)
+            return new_target(link, found.by, source, entry, after) if entry is not None else None
+
+        def repair(data: bytes, source: str) -> bytes:
+            return retargeted(data, before.read, lambda link: target_of(link, source))
+
+        dead = self._entries.graph().sources_of_dead()
+        edits = dict(self._repaired(dead, repair))
+        links = (before, after, self.entry, self.exists)
+        return edits | self._attached_edits([Move(old, new, *links) for old, new in moves])
+
+    def _attached_edits(self, moves: Sequence[Move]) -> Edits:
         """Return the edits of files of other programs that name notes."""
         found: Edits = {}
         for path in attachments_in(self.layout):
@@ -403,7 +438,9 @@ class Overlay:
             if repointed is None or not self.exists(path):
                 continue
             data = self.data(path) or b""
-            new = repointed(data, path, move)
+            new = data
+            for move in moves:
+                new = repointed(new, path, move)
             if new != data:
                 self.repaired.add(path)
                 found[path] = new
@@ -438,7 +475,12 @@ class Overlay:
         graph = self._entries.graph()
         sources = {source for source, _link in graph.incoming(moving[0])}
         sources |= graph.sources_naming(names) | {each for each in self.edits if is_indexed(each)}
-        for source in sorted(sources.difference(moving)):
+        return self._repaired(sources.difference(moving), repair)
+
+    def _repaired(
+        self, sources: Iterable[str], repair: Callable[[bytes, str], bytes]
+    ) -> Iterator[tuple[str, bytes]]:
+        for source in sorted(sources):
             data = self.data(source) if self.exists(source) else None
             if data is None:
                 continue
@@ -463,6 +505,10 @@ class Overlay:
 
 _FOLLOWING = {canvas.SUFFIX: canvas.repointed, bases.SUFFIX: bases.repointed}
 """What follows a rename in files that aren't notes, by their suffix."""
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _is_retitled(before: bytes, after: bytes, title: str) -> bool:

@@ -153,9 +153,35 @@ class Move:
             return None
         if posixpath.dirname(source) == posixpath.dirname(now):
             return None
-        joined = posixpath.join(posixpath.dirname(source), unquote(link.target))
-        path = posixpath.normpath(joined)
+        path = _joined(source, link)
         return relative_target(link, now, path) if self.file_exists(path) else None
+
+
+def _joined(source: str, link: Link) -> str:
+    """Return the path that a relative Markdown link in the file `source` names."""
+    target = unquote(link.target)
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+
+
+def relative_target_of_file(
+    link: Link,
+    source: tuple[str, str],
+    folders: Mapping[str, str],
+    exists: Callable[[str], bool],
+) -> str | None:
+    """Return the new target of a dead link to a file that isn't an entry; None if it isn't known.
+
+    `source` is the linking file's path before and after, `folders` are those that moved.
+    """
+    before, now = source
+    if link.kind != "markdown" or link.target.startswith("/") or exists(_joined(now, link)):
+        return None
+    path = _joined(before, link)
+    folder, _, name = path.rpartition("/")
+    for place in (path, f"{folders.get(folder, folder)}/{name}"):
+        if exists(place):
+            return relative_target(link, now, place)
+    return None
 
 
 def still_leads(now: Found | None, before: Found, path: str) -> bool:

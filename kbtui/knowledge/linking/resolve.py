@@ -271,6 +271,10 @@ class LinkGraph:
             source for name in names for source in self._sources_by_name.get(name_key(name), ())
         }
 
+    def sources_of_dead(self) -> set[str]:
+        """Return the files with a link that leads to no entry."""
+        return {source for source, targets in self._targets.items() if None in targets}
+
     def follow(self, index: LinkIndex, names: Iterable[str], was: str | None) -> None:
         """Switch to a new index, resolving links that use a changed name or led to `was`."""
         self.index = index

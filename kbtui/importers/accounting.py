@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -24,6 +24,9 @@ _MAX_PENDING = 50_000  # texts whose items may still come
 _MAX_SEARCHED = 2_000  # texts that are looked for anywhere in an item, not only where lines begin
 _HOPELESS = 100  # texts of one pattern, none of which came in: no other is waited for
 _ID = re.compile(r"(?=.*[0-9])[\w.:/+\- ]{8,}|[0-9]+|.*[/\\].*")
+_WORDS = re.compile(rf"\s*\S+(?:\s+\S+){{{_MIN_WORDS - 1}}}")
+_NESTED = (dict, list)
+_SHORT = 2 * _MIN_WORDS - 2  # characters: fewer than of so many words
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _MARKS = re.compile(r"[\W_]+")
 _MAX_NAME = 80
@@ -131,34 +134,40 @@ def bare(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _below(pattern: str, key: str) -> str:
-    """Return the pattern of a value in a record, in which all ids are one."""
+    """Return the pattern of a value under a key, in which all ids are one."""
     name = "*" if _ID.fullmatch(key) else key
     return f"{pattern}.{name}" if pattern else name
 
 
 def leaves_of(value: Any) -> Iterator[Leaf]:
     """Yield the texts of four words or more within a value, with the patterns of their paths."""
+    if isinstance(value, str) and _WORDS.match(value):
+        yield "", value[:_MAX_LENGTH]
     stack: list[tuple[str, Any, int]] = [("", value, 0)]
     while stack:
         pattern, value, depth = stack.pop()
-        if isinstance(value, str):
-            if (
-                len(value) >= 2 * _MIN_WORDS - 1
-                and len(value.split(None, _MIN_WORDS)) >= _MIN_WORDS
-            ):
-                yield pattern, value[:_MAX_LENGTH]
-        elif depth < _MAX_DEPTH and isinstance(value, dict):
-            are_ids = len(value) > 1 and all(isinstance(each, dict) for each in value.values())
-            stack += [
-                (_below(pattern, "*" if are_ids else key), each, depth + 1)
-                for key, each in value.items()
-                if isinstance(each, str | dict | list)
-            ]
-        elif depth < _MAX_DEPTH and isinstance(value, list):
-            inner = f"{pattern}[]"
-            stack += [
-                (inner, each, depth + 1) for each in value if isinstance(each, str | dict | list)
-            ]
+        pairs: Iterable[tuple[str, Any]]
+        if isinstance(value, list):
+            pattern, pairs = f"{pattern}[]", [("", each) for each in value]
+        elif isinstance(value, dict):
+            pairs = _pairs(value)
+        else:
+            continue
+        for key, each in pairs:
+            if type(each) is str:
+                if len(each) > _SHORT and _WORDS.match(each):
+                    yield _below(pattern, key) if key else pattern, each[:_MAX_LENGTH]
+            elif each and isinstance(each, _NESTED) and depth < _MAX_DEPTH:
+                stack.append((_below(pattern, key) if key else pattern, each, depth + 1))
+
+
+def _pairs(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the members of a record, the names of which count as one if they are ids."""
+    values = record.values()
+    is_map = len(record) > 1 and isinstance(next(iter(values)), dict)
+    if is_map and all(isinstance(each, dict) for each in values):
+        return (("*", each) for each in values)
+    return record.items()
 
 
 def _text_of(item: Item) -> str:

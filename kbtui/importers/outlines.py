@@ -11,10 +11,13 @@ from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import Record, json_list
 
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
+_LABELLED = re.compile(r"\[([^\[\]\n]+)\]\(\(\([\w-]{6,40}\)\)\)")
+_EMBED = re.compile(r"\{\{\[{0,2}embed\]{0,2}:?\s*([^{}]*)\}\}", re.IGNORECASE)
 _OPEN_FENCE = re.compile(r"(^```[^`]*[^`\n])```\Z", re.MULTILINE)
 """Code whose fence ends on its last line, as outliners keep it."""
 _MAX_HEADING = 6
 _MAX_DEPTH = 60
+_MAX_REFERENCES = 4  # from one block to the next
 
 
 def blocks_of(page: Record) -> Iterator[tuple[int, Record]]:
@@ -34,31 +37,33 @@ def read_pages(
     id_key: str,
     text_key: str,
     note: Callable[[Record, Mapping[str, str]], Item],
+    shown: Callable[[str], str] = str,
 ) -> Iterator[Item]:
     """Yield what `note` makes of each page in the list at key `at` of a file.
 
-    `note` also gets the text of every block by its id. For that the file is read twice, as a page
-    may reference blocks of later pages.
+    `note` also gets the text of every block by its id, as `shown` returns it. For that the file is
+    read twice, as a page may reference blocks of later pages.
     """
     known: dict[str, str] = {}
     for page in json_list(opened, name, at):
         if not isinstance(page, Skipped):
             for _, block in blocks_of(page):
-                known[block.line(id_key)] = block.words(text_key)
+                known[block.line(id_key)] = shown(block.words(text_key))
     for page in json_list(opened, name, at):
         yield page if isinstance(page, Skipped) else note(page, known)
 
 
-def markdown_list(page: Record, text: str, known: Mapping[str, str]) -> str:
+def markdown_list(
+    page: Record, text: str, known: Mapping[str, str], shown: Callable[[str], str] = str
+) -> str:
     """Return the blocks of a page as a Markdown list; `text` is the key of their text.
 
-    A reference to a block in `known`, which maps ids to texts, is replaced by its text.
+    Their text is as `shown` returns it. A reference to a block in `known`, which maps ids to texts,
+    is replaced by its text, or by its own label.
     """
     lines: list[str] = []
     for depth, block in blocks_of(page):
-        content = _REFERENCE.sub(
-            lambda found: line_of(known.get(found[1])) or found[0], block.words(text)
-        )
+        content = _with_references(shown(block.words(text)), known)
         content = _OPEN_FENCE.sub(r"\1\n```", content)
         level = block.get("heading")
         if isinstance(level, int) and 0 < level <= _MAX_HEADING:
@@ -68,3 +73,13 @@ def markdown_list(page: Record, text: str, known: Mapping[str, str]) -> str:
         lines.append(f"{indent}- {first}".rstrip())
         lines += [f"{indent}  {line}".rstrip() for line in rest]
     return "\n".join(lines)
+
+
+def _with_references(text: str, known: Mapping[str, str]) -> str:
+    """Return a text with those of the blocks that it references, and of the ones that these do."""
+    text = _LABELLED.sub(r"\1", _EMBED.sub(lambda found: found[1].strip(), text))
+    for _ in range(_MAX_REFERENCES):
+        if "((" not in text:
+            break
+        text = _REFERENCE.sub(lambda found: line_of(known.get(found[1])) or found[0], text)
+    return text

@@ -48,6 +48,7 @@ _MAX_PROBED = 400
 _MAX_FIRST = 20
 _HEAD_SIZE = 256 << 10
 OF_A_SUBAGENT = "It is the log of a subagent, which nobody talked with."
+IN_BIN = "It was in the bin there."
 NOTHING = "Its form is known, and nothing in it is a message or a note."
 
 

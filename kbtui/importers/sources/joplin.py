@@ -16,7 +16,7 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import time_of
+from kbtui.importers.reading import IN_BIN, time_of
 from kbtui.text import counted
 
 _ITEM = re.compile(r"(?:^|/)([0-9a-f]{32})\.md\Z")
@@ -24,6 +24,7 @@ _RESOURCE = re.compile(r"(?:^|/)resources/([0-9a-f]{32})(?:\.\w+)?\Z")
 _MEMBER = re.compile(f"{_ITEM.pattern}|{_RESOURCE.pattern}")
 _FIELDS = re.compile(r"(?:[a-z_]+:[^\n]*(?:\n|\Z))+\Z")
 _LINK = re.compile(r"(\]\(|(?:src|href)=\")(?::/)([0-9a-f]{32})(#[^)\s\"]*)?")
+_CONFLICT = "conflict"  # the tag of a note's other version, which Joplin keeps apart
 _MAGIC = slice(257, 262)
 _NOTE, _NOTEBOOK, _FILE, _TAG, _TAGGED = "1", "2", "4", "5", "6"
 _MAX_TEXT, _MAX_FILE = 16 << 20, 100 << 20
@@ -116,6 +117,7 @@ class _Index:
     _tags: dict[str, str] = field(default_factory=dict)
     _tagged: dict[str, list[str]] = field(default_factory=dict)
     _rest: int = 0
+    binned: int = 0
 
     def add(self, record: _Record) -> None:
         id_, kind = record["id"], record["type_"]
@@ -155,6 +157,9 @@ class _Index:
         at = self.places.get(id_)
         if record["type_"] != _NOTE or at is None:
             return
+        if record["deleted_time"].strip("0"):
+            self.binned += 1
+            return
         if record["encryption_applied"] == "1":
             why = "It is encrypted. Export it again as JEX, unlocked."
             yield Skipped(record.title or id_, why, lost=True)
@@ -171,7 +176,9 @@ class _Index:
             head + _LINK.sub(lambda link: self._rewritten_link(link, at), record.text),
             time_of(record["user_updated_time"] or record["updated_time"]),
             time_of(record["user_created_time"] or record["created_time"]),
-            tags=tuple(filter(None, tags)),
+            tags=tuple(
+                filter(None, [*tags, *([_CONFLICT] if record["is_conflict"] == "1" else [])])
+            ),
             url=url if url.startswith("http") else "",
             at=at,
         )
@@ -181,5 +188,7 @@ class _Index:
         return f"{link[1]}{relative(target, at)}{link[3] or ''}" if target else link[0]
 
     def others(self) -> Iterator[Item]:
+        if self.binned:
+            yield Skipped(counted(self.binned, "note"), IN_BIN)
         if self._rest:
             yield Skipped(counted(self._rest, "other item"), "Old versions and settings of Joplin.")

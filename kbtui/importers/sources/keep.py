@@ -16,6 +16,7 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, relative_link
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
+    IN_BIN,
     Record,
     fields_of,
     file_of,
@@ -32,7 +33,6 @@ _TITLE_WIDTH = 80
 _STAMPS = ("createdTimestampUsec", "userEditedTimestampUsec")
 _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
 _FILES = "files"
-_IN_BIN = "It was in the bin there."
 
 
 def _exports(opened: OpenedExport) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         {f"{_without_suffix(name)}.html" for name in names}.intersection(opened.names)
     )
     if binned:
-        yield Skipped(counted(len(binned), "note"), _IN_BIN)
+        yield Skipped(counted(len(binned), "note"), IN_BIN)
 
 
 SOURCE = Source("Google Keep", "keep", has_any(_exports), _read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,13 @@ from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
 _HIDDEN = ("id", "title", "collapsed")
+_OWN = re.compile(
+    r"^:LOGBOOK:\n(?:.*\n)*?:END:(?:\n|\Z)|^(?:id|collapsed|heading):: .*(?:\n|\Z)", re.MULTILINE
+)
+"""Lines of a block that only the program needs."""
+_MARKER = re.compile(r"\A(?:(TODO|DOING|NOW|LATER|WAIT(?:ING)?|IN-PROGRESS)|(DONE)|CANCELL?ED) ")
+_DATE = re.compile(r"\n?^(SCHEDULED|DEADLINE): <(\d{4}-\d\d-\d\d)[^>\n]*>$", re.MULTILINE)
+_SIGNS = {"SCHEDULED": "⏳", "DEADLINE": "📅"}
 
 
 def _is_export(head: bytes) -> bool:
@@ -22,7 +30,9 @@ def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
     def note(page: Record, known: Mapping[str, str]) -> Item:
         return _page(name, page, known)
 
-    return read_pages(opened, name, "blocks", id_key="id", text_key="content", note=note)
+    return read_pages(
+        opened, name, "blocks", id_key="id", text_key="content", note=note, shown=_shown
+    )
 
 
 SOURCE = json_source("Logseq", "logseq", _is_export, _pages)
@@ -32,10 +42,27 @@ def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
     title = page.line("page-name")
     properties = page.record("properties").items()
     lines = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]
-    text = "\n\n".join(filter(None, ("\n".join(lines), markdown_list(page, "content", known))))
+    text = "\n\n".join(
+        filter(None, ("\n".join(lines), markdown_list(page, "content", known, _shown)))
+    )
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
     return ImportedNote(page.line("id") or f"page {title}", title or "Untitled", text)
+
+
+def _shown(text: str) -> str:
+    """Return the text of a block as Markdown: its box and its dates as Obsidian's tasks have them.
+
+    Of the program's own lines nothing is left.
+    """
+    text = _OWN.sub("", text).strip("\n")
+    dates = "".join(f" {_SIGNS[found[1]]} {found[2]}" for found in _DATE.finditer(text))
+    first, *rest = _DATE.sub("", text).split("\n")
+
+    def box(found: re.Match[str]) -> str:
+        return f"[{' ' if found[1] else 'x' if found[2] else '-'}] "
+
+    return "\n".join([_MARKER.sub(box, first) + dates, *rest])
 
 
 def _value(value: Any) -> str:

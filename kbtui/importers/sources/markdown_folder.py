@@ -14,13 +14,16 @@ from pathlib import PurePosixPath
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import read_each
+from kbtui.importers.reading import IN_BIN, read_each
 from kbtui.text import clean, counted
+from kbtui.workspace.layout import is_conflict_copy
 from kbtui.workspace.scan import ATTACHMENTS
 
 _NOTES = (".md", ".markdown")
 BESIDE = ATTACHMENTS - {*_NOTES} | {".canvas", ".base"}
 _IGNORED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
+_BINS = frozenset({".trash", ".Trash", ".recycle"})
+_MAX_NAMED = 5
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _MAX_NOTE = 16 << 20
 
@@ -32,18 +35,30 @@ def _recognises(opened: OpenedExport) -> bool:
 def _read(opened: OpenedExport) -> Iterator[Item]:
     """Read each note, picture and document; report the number of other files."""
     others: Counter[str] = Counter()
+    copies: list[str] = []
+    binned = 0
     taken: list[str] = []
     for name in opened.names:
         path = PurePosixPath(name)
         suffix = path.suffix.lower()
         if _IGNORED.intersection(path.parts):
             continue
-        if suffix in _NOTES or suffix in BESIDE:
+        if any(part.startswith(".") for part in path.parts):  # in a zip
+            binned += suffix in _NOTES and not _BINS.isdisjoint(path.parts)
+        elif suffix in _NOTES and is_conflict_copy(name):
+            copies.append(name)
+        elif suffix in _NOTES or suffix in BESIDE:
             taken.append(name)
         else:
             others[suffix or path.name] += 1
     yield from read_each(opened, taken, _read_one)
     opened.taken.update(opened.names)
+    if binned:
+        yield Skipped(counted(binned, "note"), IN_BIN)
+    if copies:
+        place = counted(len(copies), "conflict copy", "conflict copies")
+        why = "They are other versions of notes, which two programs wrote at once:"
+        yield Skipped(place, f"{why} {', '.join(map(line_of, copies[:_MAX_NAMED]))}.")
     if others:
         kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
         place = counted(others.total(), "other file")

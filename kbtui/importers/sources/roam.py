@@ -14,7 +14,6 @@ from kbtui.importers.reading import Record, fields_of, json_source
 _MARKS = (b'"edit-time"', b'"create-time"', b'"edit-email"', b'"uid"')
 _TASK = re.compile(r"^([ ]*- (?:#{1,6} )?)(.*?)[ ]?\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}", re.MULTILINE)
 _ALIAS = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
-_EMBED = re.compile(r"\{\{\[{0,2}embed\]{0,2}:\s*([^{}]*)\}\}", re.IGNORECASE)
 
 
 def _is_export(head: bytes) -> bool:
@@ -58,5 +57,4 @@ def _rewritten(text: str) -> str:
         rest = f" {found[2]}" if found[2] else ""
         return f"{found[1]}[{' ' if found[3] == 'TODO' else 'x'}]{rest}"
 
-    text = _EMBED.sub(lambda found: found[1].strip(), text)
     return _ALIAS.sub(r"[[\2|\1]]", _TASK.sub(task, text))

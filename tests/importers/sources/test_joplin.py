@@ -106,3 +106,14 @@ def test_a_day_on_which_joplin_reminds_is_kept(tmp_path: Path, read: Any) -> Non
     texts = {each.title: each.text for each in read(SOURCE, tmp_path)}
     assert texts["Soup"].startswith("- [ ] Soup 📅 2026-12-01")
     assert "📅" not in texts["Plan"]
+
+
+def test_notes_in_the_bin_stay_out_and_conflicts_are_tagged(tmp_path: Path, read: Any) -> None:
+    for name, data in (
+        item(SOUP, 1, "Soup", "Boil.", deleted_time="1796126400000"),
+        item(PLAN, 1, "Plan", "Theirs.", is_conflict="1", deleted_time="0"),
+    ):
+        (tmp_path / name).write_bytes(data)
+    plan, binned = read(SOURCE, tmp_path)
+    assert (plan.title, plan.tags) == ("Plan", ("conflict",))
+    assert (binned.place, binned.why) == ("1 note", "It was in the bin there.")

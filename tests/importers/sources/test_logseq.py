@@ -39,7 +39,7 @@ def test_pages_are_lists_with_their_properties(tmp_path: Path, read: Any) -> Non
     with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     first, second = read(SOURCE, file)
-    assert (first.title, first.text) == ("Garden", "tags:: home, food\n\n- TODO Sow\n  - Peas")
+    assert (first.title, first.text) == ("Garden", "tags:: home, food\n\n- [ ] Sow\n  - Peas")
     assert second.text == "- As Boil\n- Boil"
 
 
@@ -48,3 +48,21 @@ def test_empty_pages_and_what_is_cut_are_told_of(tmp_path: Path, read: Any) -> N
     file.write_bytes(file.read_bytes()[:-20])
     found = read(SOURCE, file)
     assert [type(each) for each in found] == [ImportedNote, Skipped, Skipped]
+
+
+def test_tasks_dates_embeds_and_own_lines_of_blocks(tmp_path: Path, read: Any) -> None:
+    dated = "TODO dig\nSCHEDULED: <2026-12-01 Tue>\nDEADLINE: <2026-12-05 Sat .+1w>\nid:: b1-0-1-2"
+    logged = "DONE x\ncolour:: red\n:LOGBOOK:\nCLOCK: [2026-01-01]\n:END:\ncollapsed:: true"
+    blocks = (
+        block("b1-0-1-2", dated),
+        block("b2", "see {{embed ((b1-0-1-2))}}, [it](((b1-0-1-2))), {{embed [[Other]]}}"),
+        block("b3", logged, block("b4", "CANCELLED y")),
+        block("b5-0-1-2", "as ((b6-0-1-2))"),
+        block("b6-0-1-2", "in ((b1-0-1-2)), ((b5-0-1-2))"),
+    )
+    (found,) = read(SOURCE, written(tmp_path / "a.json", graph(page("Bed", *blocks))))
+    first, second, third, colour, fourth, fifth, _ = found.text.split("\n")
+    assert first == "- [ ] dig ⏳ 2026-12-01 📅 2026-12-05"
+    assert second == "- see [ ] dig ⏳ 2026-12-01 📅 2026-12-05, it, [[Other]]"
+    assert (third, colour, fourth) == ("- [x] x", "  colour:: red", "  - [-] y")
+    assert fifth.startswith("- as in [ ] dig ⏳ 2026-12-01 📅 2026-12-05, as in ")

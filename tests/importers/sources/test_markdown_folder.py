@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.export_files import OpenedExport
@@ -36,3 +37,17 @@ def test_a_single_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A")
     with OpenedExport(tmp_path / "a.md") as opened:
         assert not SOURCE.recognises(opened)
+
+
+def test_bins_and_conflict_copies_are_named_and_stay_out(tmp_path: Path, read: Any) -> None:
+    packed = tmp_path / "vault.zip"
+    with zipfile.ZipFile(packed, "w") as vault:
+        for name in (
+            *("n.md", ".trash/old.md", ".obsidian/x.md", "logseq/.recycle/p.md"),
+            "a/n.sync-conflict-20261126-101010-ABC.md",
+        ):
+            vault.writestr(name, f"# {name}\n\ntext\n")
+    note, binned, copies = read(SOURCE, packed)
+    assert note.at == "n.md"
+    assert (binned.place, copies.place) == ("2 notes", "1 conflict copy")
+    assert "a/n.sync-conflict" in copies.why

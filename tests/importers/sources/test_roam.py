@@ -81,3 +81,14 @@ def test_roam_code_headings_tasks_aliases_and_embeds_are_as_markdown_has_them(
         "- ```python\n  def f():\n      return 1\n  ```\n- [ ] after [[Garden]] weed\n- ## Rows\n"
         "- [[Garden|the garden]] Rows"
     )
+
+
+def test_references_in_referenced_blocks_and_with_a_label_are_followed(
+    tmp_path: Path, read: Any
+) -> None:
+    bed = page("Bed", block("b00000001", "water ((b00000002)), [label](((b00000002)))"))
+    other = page("Other", block("b00000002", "the well ((b00000003))"))
+    deep = page("Deep", block("b00000003", "of stone {{embed: ((b00000002))}}"))
+    first, *_ = read(SOURCE, written(tmp_path / "a.json", [bed, other, deep]))
+    assert first.text.startswith("- water the well of stone ")
+    assert first.text.endswith(", label")

@@ -99,13 +99,19 @@ def _note_elsewhere(root: Path, folders: list[str]) -> None:
 
 
 def _note_texts(kb: KnowledgeBase) -> None:
-    """Name text files that aren't notes, as they don't end in .md."""
+    """Name files that aren't notes: they don't end in .md, or are other versions of one."""
+
+    def named(paths: list[str]) -> str:
+        names = ", ".join(clean_line(kb.workspace.file(path)) for path in paths[:_MAX_NAMED])
+        return names + (f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else "")
+
     if texts := list(kb.library.texts()):
-        names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_MAX_NAMED])
-        more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
         note(
-            f"Only files that end in .md are notes: {names}{more} can be read, and aren't searched."
+            f"Only files that end in .md are notes: {named(texts)} can be read, and aren't"
+            " searched."
         )
+    if copies := kb.library.conflict_copies():
+        note(f"Other versions of files that two wrote at once are no notes: {named(copies)}.")
 
 
 def _note_dendron(kb: KnowledgeBase) -> None:

@@ -159,6 +159,12 @@ def _entries(
     if texts := library.texts():
         named = ", ".join(clean_line(workspace.file(path)) for path in list(texts)[:_MAX_LISTED])
         yield DoctorFinding("entries", ok=None, text=f"no notes, as they don't end in .md: {named}")
+    if copies := library.conflict_copies():
+        names = ", ".join(clean_line(workspace.file(path)) for path in copies[:_MAX_LISTED])
+        more = f" and {len(copies) - _MAX_LISTED} more" if len(copies) > _MAX_LISTED else ""
+        text = f"other versions of files that two wrote at once: {names}{more}"
+        hint = "Take over what you need from them, then delete them."
+        yield DoctorFinding("entries", ok=None, text=text, hint=hint)
     for path, why in list(left_out.items())[:_MAX_LISTED]:
         text = f"{path} is left out of the history: {why}"
         yield DoctorFinding("entries", ok=False, text=text, hint=LEFT_OUT)

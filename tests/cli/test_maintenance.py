@@ -245,3 +245,13 @@ def test_check_mends_links_to_what_another_program_moved_when_asked(kbtui: Comma
     done = kbtui.ok("check", "--mend")
     assert "kbtui undo" in done.err
     assert "[[beds/leek]]" in kbtui.file("knowledge/topics/soup.md").read_text("utf-8")
+
+
+def test_init_and_doctor_name_conflict_copies_of_syncthing(kbtui: Command, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for name in ("n.md", "n.sync-conflict-20261126-101010-ABCDEFG.md"):
+        (vault / name).write_text("text\n", "utf-8")
+    assert "n.sync-conflict-20261126" in kbtui("init", str(vault)).err
+    shown = kbtui("-w", str(vault), "doctor").out
+    assert "other versions of files that two wrote at once: n.sync-conflict-20261126" in shown

@@ -423,6 +423,10 @@ class Library(Reader):
             and (category_of(path) in folders or path.lower().endswith(".org"))
         }
 
+    def conflict_copies(self) -> list[str]:
+        """Return the files with the other version of one that two programs wrote at once."""
+        return self._scanner.conflict_copies()
+
     def reindex(self) -> None:
         """Discard derived data and read every file again."""
         self._entries.clear()

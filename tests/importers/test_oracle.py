@@ -6,11 +6,13 @@ report of the import counts the pattern of its path, or names its file or what i
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import html
 import json
 import random
 import re
+from functools import partial
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -19,7 +21,7 @@ import pytest
 
 from kbtui.errors import KbtuiError
 from kbtui.importers.accounting import Account, bare, leaves_of
-from kbtui.importers.engine import Report, left_over, run, sources_of
+from kbtui.importers.engine import Report, left_over, run, sources_of, take_back
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedNote
 from kbtui.knowledge_base import KnowledgeBase
@@ -166,6 +168,40 @@ def test_every_text_of_the_shared_exports_is_in_or_named(data_dir: Path, tmp_pat
     for number, file in enumerate(exports(data_dir)):
         lost += [(file.name, *each) for each in Came(file, tmp_path / f"{number}").lost(file)]
     assert lost == []
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """The bytes of all files of a workspace that are a person's."""
+    files = [file for file in root.rglob("*") if file.is_file()]
+    names = {file.relative_to(root).as_posix(): file for file in files}
+    return {name: file.read_bytes() for name, file in names.items() if not name.startswith(".")}
+
+
+@pytest.mark.data
+def test_every_import_of_the_shared_exports_is_undone_to_the_byte(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    wrong = []
+    quick = {"search": {"semantic": False}}
+    with KnowledgeBase.open(tmp_path / "w", create=True, overrides=quick) as kb:
+        kb.library.create("topic", "Well", body="Twenty metres deep.")
+        before = contents(kb.workspace.root)
+        for path in [*exports(data_dir), *whole_folders(data_dir)]:
+            reports = []
+            with contextlib.suppress(KbtuiError), OpenedExport(path) as opened:
+                reports += [run(kb.services, opened, source) for source in sources_of(opened)]
+            for batch in [each.batch for each in reports if each.sessions or each.entries][::-1]:
+                take_back(kb.services, batch, partial(kb.history.undo_batch, batch))
+            if contents(kb.workspace.root) != before:
+                wrong.append(path.name)
+    assert wrong == []
+
+
+def whole_folders(folder: Path) -> Iterator[Path]:
+    """The folders and archives of the measuring data that are exports as a whole."""
+    for part in ("reports/notes", "reports/real", "reports/chats"):
+        yield from (each for each in sorted((folder / part).iterdir()) if each.is_dir())
+        yield from sorted((folder / part).rglob("*.zip"))
 
 
 def places_in(value: Any) -> list[tuple[Any, Any]]:

@@ -34,14 +34,18 @@ from kbtui.text import clean
 
 _WHOLE = frozenset({"format", "workspace", "entries"})
 _TALK = frozenset({"format", "id", "channel", "messages"})
-_PART = re.compile(r"(?:\A|\n---\n\n)<!-- (?P<name>[^\n]+?) -->\n\n")
+_PART = re.compile(r"(?:\A|\n---\n\n)<!-- (?P<name>[^\n]+?\.(?:md|jsonl)) -->\n\n")
 _LOG = re.compile(r"sessions/(?P<id>[^/]+)\.jsonl")
 _HEAD = re.compile(r"```yaml\n(?P<head>.*?)\n```\n\n?", re.DOTALL)
 _SAID = re.compile(
     r"^## (?P<who>You|kbtui|Assistant), (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)\n", re.MULTILINE
 )
 _SOURCES = re.compile(r"(?:^\[\d+\] \S.*:\d+ .*  $\n?)+\Z", re.MULTILINE)
-_NOTED = re.compile(rb"---\n(?:[^\n]+\n)*?session: [^\n]+\n(?:[^\n]+\n)*?---\n# ")
+_SAYS = rb"# [^\n]*\n\n## (?:You|kbtui|Assistant), \d{4}-\d\d-\d\d \d\d:\d\d\n"
+_NOTED = re.compile(
+    rb"(?:<!-- sessions/[^/\n]+\.jsonl -->\n\n"
+    rb"|---\n(?:[^\n]+\n)*?session: [^\n]+\n(?:[^\n]+\n)*?---\n)" + _SAYS
+)
 _MAX_TEXT = 256 << 20
 _PRIVATE = ("",)  # which entries it may have been told is not known
 
@@ -51,8 +55,9 @@ def _files(opened: OpenedExport) -> Iterator[str]:
         lowered = name.lower()
         if opened.is_folder and not lowered.endswith((".json", ".md", ".markdown")):
             continue
-        head = opened.head(name)
-        if _form_of(head):
+        # Notes in a folder begin as they like: only a conversation can be told there.
+        form = _form_of(opened.head(name))
+        if form and (form != "md" or not opened.is_folder or _NOTED.match(opened.head(name))):
             yield name
 
 

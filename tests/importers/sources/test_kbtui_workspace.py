@@ -141,3 +141,14 @@ def test_private_ones_of_settings_stay_private_in_json(told: Path, tmp_path: Pat
     listed = {each["title"]: each["private"] for each in ok("list", "--json", workspace=place).json}
     assert listed["Alice"] is True
     assert listed["Tea"] is False
+
+
+def test_notes_that_look_like_an_export_stay_notes_of_their_folder(tmp_path: Path) -> None:
+    place = tmp_path / "vault"
+    place.mkdir()
+    (place / "a.md").write_text("<!-- draft.md -->\n\nText of a note.\n")
+    (place / "b.md").write_text("---\nsession: 3\n---\n# Third session\n\nWe talked.\n")
+    with OpenedExport(place) as opened:
+        found = find_source(opened)
+    assert found is not None
+    assert found.name == "a folder of Markdown"

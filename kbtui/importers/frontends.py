@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 WHAT_IS_KNOWN = (
     "kbtui knows what Claude.ai, ChatGPT, DeepSeek, Grok, Open WebUI, LibreChat, Claude Code, Codex"
     " CLI, Gemini CLI, Cursor, Continue, aider, Gemini, Telegram, WhatsApp, Slack, Notion,"
-    " Evernote, Google Keep, Joplin, Roam, Logseq, nanobot and ShareGPT keep or export, and folders"
-    " of Markdown or of web pages (Apple Notes): as a file, a folder or a zip."
+    " Evernote, Google Keep, Joplin, Roam, Logseq, nanobot, ShareGPT and kbtui keep or export, and"
+    " folders of Markdown or of web pages (Apple Notes): as a file, a folder or a zip."
 )
 _SHOWN = 3
 _PLURALS = {

@@ -84,7 +84,8 @@ class OpenedExport:
         if not path.exists():
             raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
         with storage_errors(f"Can't read {path}"):
-            if path.is_dir():
+            self._is_dir = path.is_dir()  # every source asks for every member
+            if self._is_dir:
                 self.names = sorted(_walk(path))
             elif _is_zip(path):
                 self._open_zip()
@@ -105,7 +106,7 @@ class OpenedExport:
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder or a zip, which counts as a packed folder."""
-        return self._zip is not None or self.path.is_dir()
+        return self._zip is not None or self._is_dir
 
     @property
     def total(self) -> int:
@@ -185,7 +186,7 @@ class OpenedExport:
         self.done += size
 
     def _disk_path(self, name: str) -> Path:
-        return self.path / name if self.path.is_dir() else self.path
+        return self.path / name if self._is_dir else self.path
 
     def _open_zip(self) -> None:
         try:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ import yaml
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
+_MAX_KEPT = 100  # characters of a text that is remembered as plain
 _CAUSES = (
     (
         re.compile(r"^[\w \-]+:[\u00a0\u2000-\u200b\u202f\u3000\ufeff]"),
@@ -546,6 +548,13 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _may_be_plain(value: str, *, flow: bool) -> bool:
+    is_short = len(value) <= _MAX_KEPT
+    return _is_plain(value, flow) if is_short else _is_plain.__wrapped__(value, flow)
+
+
+# The heads of an import's notes have the same few types, tags and dates.
+@lru_cache(maxsize=1024)
+def _is_plain(value: str, flow: bool) -> bool:  # noqa: FBT001 — a key of the cache
     if not _PLAIN_START.match(value) or value != value.strip() or value.startswith(("---", "...")):
         return False
     if re.search(r"[\n\r\t]|: | #|:$", value) or _UNPRINTABLE.search(value):

@@ -28,7 +28,6 @@ from kbtui.knowledge.format.frontmatter import set_keys
 from tests.e2e.program import ROOT, Done, kbtui, ok
 
 pytestmark = pytest.mark.data
-_search = pytest.mark.xfail(reason="words are still found by their stems alone", strict=False)
 _sync = pytest.mark.xfail(reason="what a remote is isn't looked at yet", strict=False)
 
 
@@ -479,12 +478,10 @@ def script(reports: Path) -> Any:
     return run
 
 
-@_search
 def test_q05_typos_are_forgiven_in_long_titles(script: Any) -> None:
     assert "not found" not in script("Q05")
 
 
-@_search
 def test_q08_words_are_not_found_in_others(script: Any) -> None:
     said = dict(line.split(":", 1) for line in script("Q08").splitlines() if ":" in line)
     assert (said["add"].split(), said["evening"].split()) == (

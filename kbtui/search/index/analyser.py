@@ -1,10 +1,12 @@
 """The tokenizer: turns text into the terms that are indexed and looked up.
 
-Terms are lower case, with accents folded and English stemmed (Whoosh's Porter 2 stemmer).
+They are made by a chain of `whoosh.analysis`: a tokenizer of our own, then filters. Terms are lower
+case, with accents folded, and stemmed by Snowball (English, and Russian where it is Cyrillic).
 Identifiers are split *and* kept whole: ``getUserName`` also gives ``get``, ``user`` and ``name``.
-Scripts without spaces between words (Chinese, Japanese, Thai, ...) become bigrams.
+Scripts without spaces between words (Chinese, Japanese, Thai, ...) become bigrams. Words of German,
+French and Spanish texts have the stem of that language as a second term.
 
-The terms of each word are cached, so that analysing a text costs about one dictionary lookup per
+The chain runs once for each distinct word: analysing a text costs about one dictionary lookup per
 word.
 """
 
@@ -13,10 +15,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Container, Iterable, Iterator
-from functools import cache
-from typing import Any
+from functools import lru_cache
 
-VERSION = "1"
+from Stemmer import Stemmer
+from whoosh.analysis import Filter, StemFilter, Token, Tokenizer
+
+VERSION = "2"
 MAX_TERM = 96
 _MAX_ELISION = 2
 _MAX_CACHED = 300_000
@@ -37,6 +41,7 @@ _WORD = re.compile(rf"[\w{_MARKS}]+(?:[.'{_APOSTROPHE}-][\w{_MARKS}]+)*(?:\+\+|#
 _RUN = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _CASE_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_INNER = f".'-{_APOSTROPHE}"
 _PART = re.compile(rf"[^\W_{_MARKS}][^\W_]*(?:[{_MARKS}]+[^\W_]*)*|[{_MARKS}]+[^\W_]*")
 _SPELLED = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
 _PLAIN = re.compile(r"[a-z]{3,}")
@@ -59,10 +64,35 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 # With any other stop word it is a possessive: Will's.
 _WORDS_WITH_IS = "he here how it she that there this what when where which who why"
 _WITH_IS = frozenset(_WORDS_WITH_IS.split())
-# The endings of the suffixes that each Porter 2 step handles.
-_STEP_2 = ("on", "al", "ss", "ti", "li", "sm", "ci", "er", "or", "gi")
-_STEP_3 = ("al", "ze", "te", "ti", "ve", "ss", "ul")
-_STEP_4 = ("al", "ce", "er", "ic", "le", "nt", "sm", "te", "ti", "us", "ve", "ze", "on")
+# Words whose base form Snowball doesn't know, each with that form.
+_IRREGULAR_WORDS = """
+    children child  men man  women woman  feet foot  teeth tooth  geese goose  mice mouse
+    lice louse  oxen ox  knives knife  wives wife  wolves wolf  shelves shelf  halves half
+    thieves thief  loaves loaf  calves calf  scarves scarf  elves elf  hooves hoof  selves self
+    criteria criterion  phenomena phenomenon  analyses analysis  crises crisis  theses thesis
+    hypotheses hypothesis  diagnoses diagnosis  parentheses parenthesis  syntheses synthesis
+    indices index  appendices appendix  matrices matrix  vertices vertex  cacti cactus  fungi fungus
+    radii radius  nuclei nucleus  stimuli stimulus  syllabi syllabus  alumni alumnus
+    bacteria bacterium  curricula curriculum  buses bus  gases gas  quizzes quiz
+"""
+_IRREGULAR = dict(zip(_IRREGULAR_WORDS.split()[::2], _IRREGULAR_WORDS.split()[1::2], strict=True))
+# Other words that Snowball would take for a form of something else.
+_UNSTEMMED = frozenset({"internal", "external"})
+# Languages with a second term, and words that most texts in them have, and few in others.
+LANGUAGES = {
+    "de": "und der das ist nicht ein eine einen mit von zu den dem im auf für sich auch wird bei"
+    " aus nach oder wir ich kein zum zur",
+    "fr": "les une et est des du dans pour que qui sur pas avec sont au ce cette il elle nous vous",
+    "es": "los las una el del en por para que con es se como más pero su esta este muy",
+}
+_COMMON = {language: frozenset(listed.split()) for language, listed in LANGUAGES.items()}
+_MIN_COMMON, _COMMON_SHARE = 2, 0.03
+SECOND = "~"  # begins a second term, before the code of its language
+_MIN_SECOND = 3
+_UMLAUT = re.compile("[äöü]", re.IGNORECASE)
+_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_HYPHENATED = re.compile(r"([^\W\d_]+)-([^\W\d_]+)")
 _PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _term_cache: dict[str, tuple[str, ...]] = {}
@@ -70,56 +100,9 @@ _content_cache: dict[str, tuple[str, ...]] = {}
 _written_cache: dict[str, str] = {}
 
 
-def _stem(word: str) -> str:
-    """Stem a word of three or more letters a to z, like ``porter2.stem`` but faster.
-
-    Steps that can't apply to the word's ending are skipped, and stems are cached.
-    """
-    cached = _term_cache.get(word)
-    if cached is None:
-        cached = (_compute_stem(word),)
-        _cache_terms(word, cached)
-    return cached[0]
-
-
-def _compute_stem(word: str) -> str:
-    porter2 = _porter2()
-    if word in porter2.exceptional_forms:
-        return str(porter2.exceptional_forms[word])
-    if "y" in word:
-        word = porter2.capitalize_consonant_ys(word)
-    r1 = porter2.get_r1(word)
-    r2 = porter2.get_r2(word)
-    if word[-1] in "sd":
-        word = porter2.step_1a(word)
-    if word in porter2.exceptional_early_exit_post_1a:
-        return word
-    if word[-1] in "dgy":
-        word = porter2.step_1b(word, r1)
-    word = porter2.step_1c(word)
-    if word.endswith(_STEP_2):
-        word = porter2.step_2(word, r1)
-    if word.endswith(_STEP_3):
-        word = porter2.step_3(word, r1, r2)
-    if word.endswith(_STEP_4):
-        word = porter2.step_4(word, r2)
-    if word[-1] in "le":
-        word = porter2.step_5(word, r1, r2)
-    return word.replace("Y", "y")
-
-
-def _cache_terms(word: str, terms: tuple[str, ...]) -> None:
-    if len(word) <= MAX_TERM:
-        if len(_term_cache) >= _MAX_CACHED:
-            _term_cache.clear()
-        _term_cache[word] = terms
-
-
-@cache
-def _porter2() -> Any:
-    from whoosh.lang import porter2
-
-    return porter2
+_english = Stemmer("english", 0)
+_russian = Stemmer("russian", 0)
+_stemmers = {"de": Stemmer("german", 0), "fr": Stemmer("french", 0), "es": Stemmer("spanish", 0)}
 
 
 def fold(text: str) -> str:
@@ -160,6 +143,8 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 
 def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield ``(start, end, term)`` for each word of a text with a `wanted` term."""
+    asked = {term[1:3] for term in wanted if term[0] == SECOND}
+    languages = asked.intersection(languages_of(text)) if asked else ()
     if not text.isascii() and _IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
             if hit := _first_wanted(of_word, wanted):
@@ -169,6 +154,8 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]
     firsts = first_letters(wanted)
     words = {word for word in set(_WORD.findall(text)) if _may_be(word, firsts)}
     terms = {word: _term_cache.get(word) or terms_of(word) for word in words}
+    for word in words if languages else ():
+        terms[word] += second_terms(word, languages)
     hits = {word: hit for word in words if (hit := _first_wanted(terms[word], wanted))}
     for match in _WORD.finditer(text) if hits else ():
         if (hit := hits.get(match[0])) is not None:
@@ -177,7 +164,7 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]
 
 def first_letters(terms: Iterable[str]) -> frozenset[str]:
     """Return the letters that words with some terms may begin with, for `content_terms`."""
-    return frozenset([term[0] for term in terms])
+    return frozenset([term[3:4] if term[0] == SECOND else term[0] for term in terms])
 
 
 def _may_be(word: str, firsts: Container[str]) -> bool:
@@ -199,9 +186,50 @@ def terms_of(word: str) -> tuple[str, ...]:
     cached = _term_cache.get(word)
     if cached is not None:
         return cached
-    found = tuple(dict.fromkeys([term[:MAX_TERM] for term in _analyse(word) if term]))
-    _cache_terms(word, found)
+    found = tuple(dict.fromkeys([token.text[:MAX_TERM] for token in CHAIN(word) if token.text]))
+    if len(word) <= MAX_TERM:
+        if len(_term_cache) >= _MAX_CACHED:
+            _term_cache.clear()
+        _term_cache[word] = found
     return found
+
+
+def forms_of(word: str, languages: Iterable[str] = LANGUAGES) -> tuple[str, ...]:
+    """Return the terms that a text may have for a whole word, in some languages besides English."""
+    first, *others = terms_of(word) or ("",)
+    spelt = [others[0]] if others and _UMLAUT.search(word) else []
+    return tuple(filter(None, (first, *spelt, *second_terms(word, languages))))
+
+
+def second_terms(word: str, languages: Iterable[str]) -> tuple[str, ...]:
+    """Return the stems of a word in other languages, as terms of their own kind."""
+    return tuple(found for each in languages if (found := _second_term(each, word)))
+
+
+@lru_cache(maxsize=100_000)
+def _second_term(language: str, word: str) -> str:
+    if len(word) < _MIN_SECOND or not word.isalpha() or len(word) > MAX_TERM:
+        return ""
+    lowered = word.casefold()
+    is_latin = fold(lowered).isascii()
+    return f"{SECOND}{language}{fold(_stemmers[language].stemWord(lowered))}" if is_latin else ""
+
+
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the languages with second terms that a text, or a part of it, is in."""
+    words = {word.lower() for word in _WORD.findall(text)}
+    least = max(_MIN_COMMON, _COMMON_SHARE * len(words))
+    return tuple(each for each, common in _COMMON.items() if len(words & common) >= least)
+
+
+def all_second_terms(text: str, languages: Iterable[str]) -> list[str]:
+    """Return the second terms of a text in some languages, with repetitions."""
+    return [
+        found
+        for language in languages
+        for word in _WORD.findall(text)
+        if (found := _second_term(language, word))
+    ]
 
 
 def is_stop_word(word: str) -> bool:
@@ -277,15 +305,29 @@ def is_unspaced(text: str) -> bool:
     return _IS_UNSPACED.search(text) is not None
 
 
-def _analyse(word: str) -> Iterator[str]:
-    if not _IS_UNSPACED.search(word):
-        yield from _analyse_spaced(word)
-        return
-    for run in _RUN.findall(unicodedata.normalize("NFKC", word)):
-        if _IS_UNSPACED.match(run):
-            yield from _bigrams(fold(run))
-        else:
-            yield from _analyse_spaced(run)
+class _Words(Tokenizer):  # type: ignore[misc]
+    """Words as they are written, and pairs of characters where there is no space between words."""
+
+    def __call__(self, value: str, **_options: object) -> Iterator[Token]:
+        token = Token(stopped=False)
+        for match in _WORD.finditer(value):
+            is_spaced = not _IS_UNSPACED.search(match[0])
+            text = match[0] if is_spaced else unicodedata.normalize("NFKC", match[0])
+            for run in (text,) if is_spaced else _RUN.findall(text):
+                unspaced = not is_spaced and _IS_UNSPACED.match(run)
+                for token.text in _bigrams(run) if unspaced else (run.strip(_INNER),):
+                    yield token
+
+
+class _Parts(Filter):  # type: ignore[misc]
+    """The parts of identifiers and compounds, after the whole; other spellings of a word."""
+
+    def __call__(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        for token in tokens:
+            word = token.text
+            is_plain = word.isascii() and word.islower() and word.isalpha()
+            for token.text in (word,) if is_plain else _parts(word):
+                yield token
 
 
 def _bigrams(run: str) -> Iterator[str]:
@@ -295,15 +337,20 @@ def _bigrams(run: str) -> Iterator[str]:
         yield run[i : i + 2]
 
 
-def _analyse_spaced(word: str) -> Iterator[str]:
-    folded = fold(word)
-    if _PLAIN.fullmatch(folded) and (word[1:].islower() or not word.isascii()):
-        yield _stem(folded)
+def _parts(word: str) -> Iterator[str]:
+    is_ascii = word.isascii()
+    if not is_ascii:
+        word = unicodedata.normalize("NFKC", word.replace(_APOSTROPHE, "'"))
+    if _PLAIN.fullmatch(fold(word)) and (word[1:].islower() or not is_ascii):
+        yield word
+        if _UMLAUT.search(word):
+            yield word.translate(_SPELT_OUT)
         return
-    if "'" in folded:
-        yield from _apostrophe(folded)
+    if "'" in word:
+        yield from _apostrophe(word)
         return
-    yield _stem(folded) if _PLAIN.fullmatch(folded) else folded.strip("_")
+    hyphenated = _HYPHENATED.fullmatch(word)
+    yield "".join(hyphenated.groups()) if hyphenated else word.strip("_")
     parts = _PART.findall(word)
     for part in parts:
         if len(parts) > 1:
@@ -315,19 +362,39 @@ def _analyse_spaced(word: str) -> Iterator[str]:
 
 
 def _part(part: str) -> Iterator[str]:
-    folded = fold(part)
     # A lone digit or letter inside an identifier is noise.
-    if len(folded) > 1 or not folded.isascii():
-        yield _stem(folded) if _PLAIN.fullmatch(folded) else folded
+    if len(part) > 1 or not fold(part).isascii():
+        yield part
 
 
-def _apostrophe(folded: str) -> Iterator[str]:
-    head, _, tail = folded.partition("'")
+def _apostrophe(word: str) -> Iterator[str]:
+    head, _, tail = word.partition("'")
     tail = tail.replace("'", "")
-    if tail == "s" or not tail:
-        yield from _analyse_spaced(head)
-    elif len(head) <= _MAX_ELISION and head not in {"i", "we", "he"}:  # l'homme, d'accord, qu'il
+    elided = head.lower()
+    if tail.lower() == "s" or not tail:
+        yield from _parts(head)
+    elif elided == "o":  # O'Brien
+        yield head + tail
+        yield from _parts(tail)
+    elif len(head) <= _MAX_ELISION and elided not in {"i", "we", "he"}:  # l'homme, d'accord, qu'il
         yield from _part(head)
-        yield from _analyse_spaced(tail)
+        yield from _parts(tail)
     else:
         yield head + tail
+
+
+def _term(word: str) -> str:
+    """Return a word in lower case, without accents, and stemmed by its script."""
+    if not word.isascii():
+        if _CYRILLIC.search(word):  # its endings are told by letters that folding changes
+            return fold(_russian.stemWord(word.lower()))
+        word = fold(word)
+    elif not word.islower():
+        word = word.lower()
+    if not _PLAIN.fullmatch(word) or word in _UNSTEMMED:
+        return word
+    return str(_english.stemWord(_IRREGULAR.get(word, word)))
+
+
+CHAIN = _Words() | _Parts() | StemFilter(_term, cachesize=0)
+"""The analysis of a text, by Whoosh; `terms_of` keeps what it makes of each word."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from whoosh.scoring import bm25
 
+from kbtui.search.index import analyser
 from kbtui.search.index.segment import NO_POSTINGS
 
 if TYPE_CHECKING:
@@ -50,10 +51,8 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
 MAX_EXPANSIONS = 64
-# Words that nearly every text of a language has, and few of another.
-_COMMON = {"de": ("und", "der"), "fr": ("les", "une"), "es": ("los", "una")}
-_LANGUAGE_SHARE, _MIN_IN_LANGUAGE = 0.02, 2
 _MAX_CACHED_EXPANSIONS = 2_000
+_BODY = ("body",)
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
 _MAX_IMPACT_BYTES = 16 << 20  # bytes
@@ -261,12 +260,11 @@ class Corpus:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The languages besides English that a part of the documents is in, by their codes."""
-        least = max(_MIN_IN_LANGUAGE, _LANGUAGE_SHARE * self.count)
+        """The languages that some documents have second terms of, by their codes."""
         return tuple(
             language
-            for language, words in _COMMON.items()
-            if all(len(self.postings("body", word)[0]) >= least for word in words)
+            for language in analyser.LANGUAGES
+            if self.expand(f"{analyser.SECOND}{language}", _BODY, 1)
         )
 
     @cached_property

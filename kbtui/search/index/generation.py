@@ -51,7 +51,7 @@ def generation_name(limits: ChunkLimits) -> str:
         lexical.VERSION,
         analyser.VERSION,
         limits.identity(),
-        metadata.version("whoosh-reloaded"),  # its stemmer
+        metadata.version("PyStemmer"),
     )
     return f"g{store.VERSION}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 

@@ -93,11 +93,15 @@ class SegmentBuilder:
         """Add a chunk as the next document."""
         self._chunks.append(document.chunk)
         self._files.append(document.file)
-        for name, lengths in self._lengths.items():
-            terms = analyser.terms(document.texts.get(name, ""))
-            lengths.append(len(terms))
-            self._add_postings(name, Counter(terms))
         texts = "\n".join([document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN])
+        languages = analyser.languages_of(texts)
+        for name, lengths in self._lengths.items():
+            text = document.texts.get(name, "")
+            terms = analyser.terms(text)
+            lengths.append(len(terms))  # second terms make no text longer
+            if languages:
+                terms += analyser.all_second_terms(text, languages)
+            self._add_postings(name, Counter(terms))
         self._add_postings(WRITTEN, dict.fromkeys(analyser.written(texts), 1))
         for name, values in document.filters.items():
             self._add_postings(name, dict.fromkeys(values, 1))

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whoosh.analysis import Token, Tokenizer
 from whoosh.collectors import Collector
 from whoosh.fields import ID, TEXT, Schema
 from whoosh.matching import ListMatcher
@@ -35,20 +34,8 @@ if TYPE_CHECKING:
     Texts = Callable[[Sequence[int]], Mapping[int, str]]
 
 
-class FirstTerms(Tokenizer):  # type: ignore[misc]
-    """Whoosh's analysis of a text by ours: the first term of each word, or of each bigram."""
-
-    def __call__(self, value: str, **_options: Any) -> Iterator[Token]:
-        """Yield one token, which changes, as Whoosh's own tokenizers do."""
-        token = Token(chars=True)
-        for token.startchar, token.endchar, terms in analyser.spans(value):
-            if terms:
-                token.text, token.boost, token.stopped = terms[0], 1.0, False
-                yield token
-
-
 SCHEMA = Schema(
-    **{name: TEXT(FirstTerms(), phrase=False) for name in TEXT_FIELDS},
+    **{name: TEXT(analyser.CHAIN, phrase=False) for name in TEXT_FIELDS},
     **{name: ID() for name in (*FILTER_FIELDS, WRITTEN)},
 )
 

@@ -22,7 +22,6 @@ from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
 from kbtui.search.index.segment import FILTER_FIELDS, WRITTEN
 from kbtui.search.index.whoosh_reader import (
-    SCHEMA,
     ArrayOr,
     CorpusReader,
     CorpusSearcher,
@@ -342,12 +341,12 @@ def _bound_leaf(reader: CorpusReader, leaf: query.Query) -> query.Query:
 
 def _needed(corpus: Corpus, text: str, fields: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield for each word of a text the terms of which a document must have one."""
-    for term in SCHEMA[fields[0]].process_text(text, mode="query"):
-        if len(term) == 1 and analyser.is_unspaced(term):
+    for start, end, terms in analyser.spans(text):
+        if len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
             # A single character of such a script is only indexed as part of bigrams.
-            yield corpus.expand(term, fields) or [term]
+            yield corpus.expand(terms[0], fields) or terms
         else:
-            yield [term]
+            yield analyser.forms_of(text[start:end], corpus.languages)
 
 
 def _expanded(reader: CorpusReader, leaf: query.Query, fields: Sequence[str]) -> list[query.Term]:

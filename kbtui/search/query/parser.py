@@ -495,7 +495,8 @@ def marker(query: str) -> Marker:
     the query ``planning`` matches ``plans``.
     """
     parsed = parse(query)
-    terms, wanted = parsed.terms(), patterns(parsed)
+    words, wanted = parsed.terms(), patterns(parsed)
+    terms = {*words, *(form for word in words.values() for form in analyser.forms_of(word))}
 
     def mark(text: str) -> list[tuple[int, int]]:
         found = [(start, end) for start, end, _ in analyser.matches(text, terms)]

@@ -13,7 +13,7 @@ import calendar
 import math
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ import numpy as np
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
-from kbtui.search.index.segment import WRITTEN
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MAX_TERMS
 from kbtui.search.results import RELEVANT
@@ -198,7 +197,8 @@ def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
     passages = corpus.count + _SMOOTHING_PASSAGES
     for word, terms in islice(_topic_words(text), MAX_TERMS):
         shares = {term: _PARTIAL_WEIGHT if i else 1.0 for i, term in enumerate(terms)}
-        if len(word) >= _MIN_PREFIX and not any(map(corpus.knows, terms)):
+        shares |= dict.fromkeys(analyser.second_terms(word, corpus.languages), _PARTIAL_WEIGHT)
+        if len(word) >= _MIN_PREFIX and not any(map(corpus.knows, shares)):
             longer = corpus.expand(terms[0], _WRITTEN)
             shares = dict.fromkeys(longer, _PARTIAL_WEIGHT)
         held = max((len(corpus.impacts(term)[0]) for term in shares), default=0)
@@ -208,10 +208,7 @@ def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
 _WRITTEN = ("title", "headings", "label", "tags", "body")
 _PREFIX_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
-_MAX_FORMS = 400
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
-_UMLAUTS = re.compile("([aou])e")
-_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_SECOND_WEIGHT = 0.5
 _TITLE_BOOST = 2.2
 # The assistant's messages count less than the user's.
 _ASSISTANT_WEIGHT = 0.8
@@ -314,32 +311,6 @@ def _title_matches(corpus: Corpus, query: Query) -> Mask:
     return mask
 
 
-def _forms(corpus: Corpus, word: str) -> set[str]:
-    """Return the terms of other forms of a word, in the languages that the corpus has."""
-    languages = ("ru",) if _CYRILLIC.search(word) else corpus.languages
-    if len(word) < _MIN_PREFIX or not word.isalpha():
-        return set()
-    folded = analyser.fold(word)
-    found: set[str] = set()
-    for language in languages:
-        spelt = {folded, _UMLAUTS.sub(r"\1", folded)} if language == "de" else {folded}
-        if language == "de":
-            spelt.add(analyser.fold(word.casefold().translate(_SPELT_OUT)))
-        for stem in {_stem_in(language, each) for each in spelt}:
-            near = corpus.expand(stem[: max(3, len(stem) - 2)], (*_WRITTEN, WRITTEN), _MAX_FORMS)
-            found |= {
-                analyser.terms_of(each)[0] for each in near if _stem_in(language, each) == stem
-            }
-    return found
-
-
-@lru_cache(maxsize=20_000)
-def _stem_in(language: str, word: str) -> str:
-    from whoosh.lang import stemmer_for_language
-
-    return str(stemmer_for_language(language)(word))
-
-
 def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:
     """Return the weighted terms to score by; unknown terms are expanded as prefixes."""
     found: dict[str, float] = {}
@@ -349,9 +320,9 @@ def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:
             found[term] = corpus.rarity(term)
         elif len(term) > 1 or analyser.is_unspaced(term):
             beginnings += [term, analyser.fold(word)]
-        for form in _forms(corpus, word):
+        for form in analyser.second_terms(word, corpus.languages):
             if corpus.knows(form):
-                found.setdefault(form, _PREFIX_WEIGHT * corpus.rarity(form))
+                found.setdefault(form, _SECOND_WEIGHT * corpus.rarity(form))
     for prefix in dict.fromkeys(beginnings):
         for term in corpus.expand(prefix, _WRITTEN):
             found.setdefault(term, _PREFIX_WEIGHT * corpus.rarity(term))

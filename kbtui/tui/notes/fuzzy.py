@@ -28,6 +28,8 @@ _MAX_ENTRIES = 10
 _ENOUGH_MATCHES = 1
 _SURE_SCORE = 500
 _TYPO_SCORE = 74.0
+_SHORT_WORD = 5  # characters
+_PUNCTUATION = ".,;:!?()[]\"'"
 _NOT_TITLE_PENALTY = 30
 """Penalty for a match of a slug or an alias compared to one of the title."""
 _CHECK_EVERY_CANDIDATES = 512
@@ -157,7 +159,43 @@ def _with_typos(query: str, candidates: Sequence[_Candidate]) -> list[Match]:
         return []
     names = [candidate.names[0] if candidate.names else "" for candidate in candidates]
     similar = process.extract(query, names, scorer=fuzz.WRatio, score_cutoff=_TYPO_SCORE, limit=20)
-    return [Match(3.8 * score, candidates[index].entry) for _, score, index in similar]
+    found = {index: score for _, score, index in similar}
+    # A word is little of a long title: there each word is compared by itself.
+    for index in _with_similar_words(query.split(), names):
+        found.setdefault(index, _TYPO_SCORE)
+    return [Match(3.8 * score, candidates[index].entry) for index, score in found.items()]
+
+
+def _with_similar_words(words: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the numbers of names with a word that is spelt nearly as each of `words`."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    of_word: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        for word in set(name.split()):
+            of_word.setdefault(word, []).append(number)
+    numbers, known = [*of_word.values()], [word.strip(_PUNCTUATION) for word in of_word]
+    held = [
+        {
+            number
+            for *_, place in process.extract(
+                word,
+                known,
+                scorer=OSA.distance,
+                score_cutoff=_edits_in(word),
+                limit=None,
+            )
+            for number in numbers[place]
+        }
+        for word in words
+    ]
+    return sorted(set.intersection(*held))[:_MAX_ENTRIES] if held else []
+
+
+def _edits_in(word: str) -> int:
+    """Return how many edits make a typing error of a word of its length."""
+    return 0 if len(word) <= _MIN_QUERY_CHARACTERS else 1 if len(word) <= _SHORT_WORD else 2
 
 
 def _deduplicated(matches: Sequence[Match]) -> list[Match]:

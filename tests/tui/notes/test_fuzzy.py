@@ -50,6 +50,13 @@ def test_letters_in_order_and_typing_errors_are_forgiven():
     assert found("zzzz", wanted, other) == []
 
 
+def test_a_typing_error_in_one_word_finds_a_long_title():
+    long = entry("Notes about the boiler service and the heating contract of the old house, 2026")
+    for query in ("bioler", "boilr", "hosue boiler", "contarct"):
+        assert found(query, long, entry("Dock")) == [long.title], query
+    assert found("boat 2027", long) == []
+
+
 def test_a_search_that_is_overtaken_ends_with_nothing():
     assert FuzzyIndex([entry("a")]).search("a", stale=lambda: True) == []
 

@@ -244,7 +244,7 @@ ACTIONS: tuple[Action, ...] = (
                 show=True),
     _transcript("differs", "w", "Line it differs from",
                 "On an answer that differs from a line of your notes: show that line.",
-                partial=True),
+                show=True, partial=True),
     _transcript("undo", "u", "Undo the turn", "Undo everything this turn changed in your notes.",
                 does="act('undo')"),
     _notes("down", "j", "Down", "Move down."),

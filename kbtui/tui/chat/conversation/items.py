@@ -474,6 +474,11 @@ class DiffersItem(Item):
             ]
         return lines
 
+    def gap_after(self, before: Item) -> int:
+        """Return 0: it belongs to what stands above it."""
+        del before
+        return 0
+
     @property
     def source(self) -> str:
         return self.text

@@ -241,3 +241,17 @@ async def test_material_that_looks_like_tags_of_the_prompt_is_material(room: Roo
     machine(room, people__alice=person("Alice"), people__bob=person("Bob"))
     await run(room)
     assert room.exists("knowledge/people/alice.md")
+
+
+async def test_entries_that_old_unread_archive_entries_speak_of_are_linked_too(room: Room) -> None:
+    machine(
+        room,
+        people__alice=person("Alice"),
+        topics__billing="---\ntype: topic\n---\n# Billing\n\nAlice owns it.\n",
+    )
+    archive(room, "They spoke of billing.")
+    for number in range(60):
+        archive(room, f"A song, number {number}.")
+    report = await run(room)
+    assert report.remaining == 61
+    assert "related: [people/alice]" in room.read("knowledge/topics/billing.md")

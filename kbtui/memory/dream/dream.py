@@ -56,6 +56,7 @@ from kbtui.text import counted
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 LONGEST_SECONDS = 1800.0
+_TIDY_SECONDS = 20.0
 _ROUNDS = 2  # all edits, then the failed ones once more
 
 
@@ -185,14 +186,20 @@ class Dream:
         return await _to_completion(self._finish, run, batch, copy, dry_run)
 
     async def _tidy(self, run: _DreamRun, *, dry_run: bool) -> DreamReport:
-        """Fix evident problems without a model, around what was archived last."""
+        """Fix evident problems without a model, around what is unread in the archive."""
         run.report_progress("reading", "Dream looks for what is out of order")
-        batch = await asyncio.to_thread(self._reader.newest, self._limit)
+        today = local(self._clock()).date()
+        pages = await asyncio.to_thread(self._reader.unread, self._limit, today)
         copy = self._editor.open(Author(Actor.DREAM, cites_files=True, view=self._view))
-        words = Wording(copy, self._day(batch), user_sentences(()), is_small=False)
-        await asyncio.to_thread(self._repair, run, batch.pages[0], words)
-        await asyncio.to_thread(self._trim_memory, run, copy, self._day(batch))
-        unread = replace(batch, entries=())
+        unread = ArchiveBatch((), (), sum(len(each.entries) for each in pages))
+        newest = ArchiveBatch(pages[0].entries if pages else (), (), 0)
+        words = Wording(copy, self._day(newest), user_sentences(()), is_small=False)
+        end = asyncio.get_running_loop().time() + _TIDY_SECONDS
+        for number, page in enumerate(pages or [ArchivePage((), ())]):
+            if number and asyncio.get_running_loop().time() > end:
+                break
+            await asyncio.to_thread(self._repair, run, page, words)
+        await asyncio.to_thread(self._trim_memory, run, copy, self._day(newest))
         return await _to_completion(self._finish, run, unread, copy, dry_run)
 
     def _trim_memory(self, run: _DreamRun, copy: WorkingCopy, day: date) -> None:
@@ -255,7 +262,8 @@ class Dream:
         found, texts = self._reader.find_problems(page, words.copy)
         edits = {each: each.edit(texts.get(each.path, "")) for each in found}
         run.done += make_edits([each for each in edits.values() if each is not None], words)[0]
-        run.left += [each.named for each, edit in edits.items() if edit is None and each.named]
+        left = [each.named for each, edit in edits.items() if edit is None and each.named]
+        run.left = list(dict.fromkeys([*run.left, *left]))
 
     def _finish(
         self,

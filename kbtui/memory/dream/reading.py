@@ -137,12 +137,20 @@ class DreamReader:
         pages = pages if chosen else []
         return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
-    def newest(self, limit: int) -> ArchiveBatch:
-        """Return the unread archive entries that were written last, as one page."""
+    def unread(self, size: int, day: date) -> list[ArchivePage]:
+        """Return all unread archive entries, as pages of at most `size`: the newest first.
+
+        The others begin with another page each day, so that each one has its turn where there is no
+        time for all.
+        """
         waiting = self.waiting()
-        chosen = tuple(waiting[-limit:])
-        page = ArchivePage(chosen, tuple(_block(each, each.content) for each in chosen))
-        return ArchiveBatch(chosen, (page,), len(waiting))
+        pages = []
+        for end in range(len(waiting), 0, -size):
+            chosen = tuple(waiting[max(0, end - size) : end])
+            pages.append(ArchivePage(chosen, tuple(_block(each, each.content) for each in chosen)))
+        first, rest = pages[:1], pages[1:]
+        begin = day.toordinal() % max(1, len(rest))
+        return [*first, *rest[begin:], *rest[:begin]]
 
     def material(
         self, page: ArchivePage, files: Overlay, budget: TokenBudget, model: ChatModel

@@ -26,7 +26,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -52,7 +52,7 @@ from kbtui.offline.frames import (
     relations_of,
     spoken_in,
 )
-from kbtui.offline.language import Language, begins, folded, language_of, of_all, tokens
+from kbtui.offline.language import Language, begins, folded, language_of, languages, of_all, tokens
 from kbtui.offline.message import asks
 from kbtui.offline.times import times_in
 from kbtui.search.index import analyser
@@ -176,15 +176,36 @@ def is_newer(line: str, of: str) -> bool:
 def _is_newer(line: str, of: str) -> bool:
     codes = tuple(each.code for each in spoken_in(f"{of}\n{line}"))
     language = language_of(f"{of}\n{line}")
-    names = frozenset(
-        token.word
-        for each in names_in(statement_of(of), statement_of(line))
-        for token in tokens(each)
-    )
+    names = _names_of(statement_of(of), statement_of(line))
     old, new = (_read(each, language, codes, names) for each in (of, line))
     if not old.items or not new.items or not _may_be_newer(new, old):
         return False
     return _Pair(old, new).is_newer
+
+
+def _names_of(*texts: str) -> frozenset[str]:
+    """Return the words of names in two lines; one that only begins both has a verb after it."""
+    found = frozenset(token.word for each in names_in(*texts) for token in tokens(each))
+    begun = [tokens(each)[:2] for each in texts]
+    if not all(begun) or begun[0][0].word != begun[1][0].word:
+        return found
+    first = begun[0][0].word
+    within = any(token.word == first for each in texts for token in tokens(each)[1:])
+    is_subject = all(
+        each[1:] and text[each[0].end : each[1].start] == " " and not _is_particle(each[1].word)
+        for text, each in zip(texts, begun, strict=True)
+    )
+    return found if within or is_subject else found - {first}
+
+
+def _is_particle(word: str) -> bool:
+    """Return whether a word is no verb: *to*, *for*, *in*."""
+    return any(found_in(word, each, _all_codes()) for each in ("places", "purposes"))
+
+
+@cache
+def _all_codes() -> tuple[str, ...]:
+    return tuple(each.code for each in languages())
 
 
 @lru_cache(maxsize=4_096)
@@ -719,8 +740,10 @@ def _is_run(places: Sequence[int]) -> bool:
 def _is_one_value(line: _Line, items: Sequence[_Item]) -> bool:
     """Return whether words are one value: no verb of being stands in it, nor a thing and a figure.
 
-    So *the plumber 120 euros* is none.
+    So *the plumber 120 euros* is none, and a name behind a comma says to whom one talks.
     """
+    if items[0].kind == "name" and line.plain[: items[0].start].rstrip().endswith(","):
+        return False
     if items[-1].kind == "number" and any(e.kind == "word" and e.before for e in items[:-1]):
         return False
     return not any(
@@ -737,7 +760,12 @@ def _are_alike(pair: _Pair, theirs: Sequence[_Item], own: Sequence[_Item]) -> bo
         return False  # the time of day may be left out: Thursday at 10, Friday
     if less and not kinds[1] & set(_WHEN):
         return False
-    placed = [line.is_placed(items[0]) for line, items in ((pair.old, theirs), (pair.new, own))]
+    firsts = ((pair.old, theirs[0]), (pair.new, own[0]))
+    if not _are_typed(own, theirs):  # art is a source of joy, and gives joy
+        said = [any(found_in(b, "being", line.codes) for b in item.before) for line, item in firsts]
+        if said[0] != said[1]:
+            return False
+    placed = [line.is_placed(item) for line, item in firsts]
     return placed[0] == placed[1]
 
 

@@ -93,8 +93,9 @@ class _Signs:
         words = _WORD.findall(text.lower())
         found = cls(len(words), text.isascii(), {}, {})
         for word in filter(signs.__contains__, words):
-            for language, weight in signs[word]:
-                found.scores[language] = found.scores.get(language, 0.0) + weight
+            languages = signs[word]
+            for language in languages:  # a word of many languages tells less
+                found.scores[language] = found.scores.get(language, 0.0) + 1 / len(languages)
                 found.seen.setdefault(language, set()).add(word)
         return found
 
@@ -142,8 +143,8 @@ def _by_script(text: str) -> str:
 
 
 @cache
-def _function_words() -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return for each function word its languages, each with a weight: less if there are many."""
+def _function_words() -> dict[str, list[str]]:
+    """Return the languages of each function word."""
     from whoosh.lang.stopwords import stoplists
 
     lists = {language: set(words) for language, words in stoplists.items()}
@@ -154,7 +155,4 @@ def _function_words() -> dict[str, tuple[tuple[str, float], ...]]:
     for language, stop_words in lists.items():
         for word in stop_words:
             found.setdefault(word, []).append(language)
-    return {
-        word: tuple((language, 1 / len(languages)) for language in languages)
-        for word, languages in found.items()
-    }
+    return found

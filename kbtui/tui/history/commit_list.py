@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
@@ -15,13 +14,12 @@ from textual.message import Message
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.history.history import HistoryReader
-from kbtui.memory.records.journal import day_of
 from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import day_heading
-from kbtui.text import clean_line, has_words, shorten
-from kbtui.tui.markdown.plain import as_read
+from kbtui.text import has_words, shorten
+from kbtui.tui.notes.said import draw_said, is_of_journal, said_with
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
@@ -34,7 +32,6 @@ _EMPTY_TEXT = "Nothing was written yet. What is, stands here, and can be taken b
 _SPACIOUS_ROWS = 30
 """The screen height from which a blank row separates the days."""
 _DEBOUNCE_SECONDS = 0.1
-_TIMED = re.compile(r"[-*+•] (?:\[.\] )?(?:\d\d:\d\d )?(?P<text>.+)")
 _BAR_CELLS = 6
 _MAX_COMPARED_FILES = 50
 """The number of files above which a commit's size bar counts files instead of lines."""
@@ -172,7 +169,7 @@ class CommitList(RowList[Commit | date | None]):
         size = self._sizes.get(row.id, _Size())
         description = Content.assemble(*draw_pieces(summary.pieces))
         if size.said:
-            description = Content.assemble(("+ ", ".rows--good"), size.said)
+            description = draw_said(size.said)
         if row.id in self._undone_ids:
             description = description.stylize(".rows--gone")
         line = Content.assemble(
@@ -222,22 +219,9 @@ def _change_size(history: HistoryReader, commit: Commit) -> _Size:
         diffs = history.diff(commit.parent, commit.id, paths)
     except KbtuiError:
         return _Size()
-    lines = [line for diff in diffs for hunk in diff.hunks for line in hunk.lines]
-    kinds = [line.kind for line in lines]
-    said = _said([line.text for line in lines if line.kind == "+"]) if _is_journal(paths) else ""
+    kinds = [line.kind for diff in diffs for hunk in diff.hunks for line in hunk.lines]
+    said = said_with(diffs) if is_of_journal(commit) else ""
     return _Size(kinds.count("+"), kinds.count("-"), said)
-
-
-def _is_journal(paths: Sequence[str]) -> bool:
-    return bool(paths) and all(day_of(path) is not None for path in paths)
-
-
-def _said(lines: Sequence[str]) -> str:
-    """Return what the new lines of a day say: the first of them, and how many more there are."""
-    items = (_TIMED.match(clean_line(line)) for line in lines)
-    told = [as_read(item["text"]) for item in items if item and not item["text"].startswith("~~")]
-    more = f" · and {len(told) - 1:,} more" if len(told) > 1 else ""
-    return f"{told[0]}{more}" if told else ""
 
 
 def _bar(added: int, removed: int) -> Content:

@@ -18,6 +18,7 @@ from kbtui.presentation.notes import Names
 from kbtui.presentation.times import format_day
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
+from kbtui.tui.notes.said import draw_said, read_said
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.row_list import RowList
@@ -42,6 +43,7 @@ class RecentChanges(RowList[Commit], can_focus=False):
         super().__init__(id=id)
         self._kb = kb
         self._names = Names()
+        self._said: dict[str, str] = {}
         self.border_title = " Recent changes "
 
     def on_mount(self) -> None:
@@ -55,7 +57,13 @@ class RecentChanges(RowList[Commit], can_focus=False):
 
     def _read_log(self) -> tuple[Names, list[Commit]]:
         log = (commit for commit in self._kb.history.log() if not is_upkeep(commit))
-        return Names(self._kb.library.infos()), [*islice(log, _MAX_CHANGES)]
+        commits = [*islice(log, _MAX_CHANGES)]
+        history, known = self._kb.history, self._said
+        self._said = {
+            each.id: known[each.id] if each.id in known else read_said(history, each)
+            for each in commits
+        }
+        return Names(self._kb.library.infos()), commits
 
     def _row_state(self, index: int) -> str:
         """Highlight only the hovered row: no key acts on rows."""
@@ -66,6 +74,8 @@ class RecentChanges(RowList[Commit], can_focus=False):
         moment = commit.time.astimezone()
         is_today = moment.date() == local_day()
         when = f"{moment:%H:%M}" if is_today else format_day(moment.date())
+        said = self._said.get(commit.id, "")
+        summary = draw_pieces(summarize(commit, self._names).pieces)
         line = Content.assemble(
             (f" {when:>6}  ", ".rows--muted"),
             (
@@ -73,7 +83,7 @@ class RecentChanges(RowList[Commit], can_focus=False):
                 ".rows--second" if commit.actor is Actor.YOU else ".rows--accent",
             ),
             " ",
-            *draw_pieces(summarize(commit, self._names).pieces),
+            *([draw_said(said)] if said else summary),
         )
         return [line.truncate(width - 1, ellipsis=True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kbtui.history.change import Actor
 from kbtui.tui.messages import OpenHistory
 from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, text_of, until
 
@@ -38,3 +39,15 @@ async def test_a_click_on_one_shows_it_in_the_history(tmp_path) -> None:
         await until(pilot, lambda: any(isinstance(m, OpenHistory) for m in app.seen))
         (opened,) = [m for m in app.seen if isinstance(m, OpenHistory)]
         assert opened.commit == next(kb.history.log()).id
+
+
+async def test_a_change_of_a_day_is_told_by_what_was_said(tmp_path) -> None:
+    kb = make_kb(tmp_path)
+    with kb.history.change(Actor.YOU, "said") as change:
+        change.write("memory/2026-11-27.md", "- [ ] 20:33 call the **plumber**\n")
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 50)) as pilot:
+        notes = await ready(pilot)
+        await until(pilot, lambda: notes.query("#notes-recent"))
+        recent = notes.query_one("#notes-recent")
+        await until(pilot, lambda: "You + call the plumber" in text_of(recent))

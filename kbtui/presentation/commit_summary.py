@@ -25,6 +25,7 @@ _MAX_NAMED = 3
 _MAX_LISTED = 20
 """The number of changes above which notes are counted instead of named."""
 _RENAMED = re.compile(r"rename \S+ to \S+$")
+_SESSION = re.compile(r"What the session \S+ was about\.")
 _WHOLE = re.compile(r"Archived whole\..*", re.DOTALL)
 """What was recorded in place of a summary until 0.9, with the words of a program."""
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
@@ -73,6 +74,7 @@ def reason_of(commit: Commit) -> str:
     is_rename = any(change.kind == "renamed" for change in commit.paths)
     if commit.is_restoration or (is_rename and _RENAMED.match(reason)):
         return ""
+    reason = _SESSION.sub("What a conversation was about.", reason)
     return _WHOLE.sub("Kept word for word, as no model had condensed it.", reason)
 
 

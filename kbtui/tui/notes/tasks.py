@@ -131,6 +131,7 @@ class TasksScreen(Finder):
         &.-beside .split-detail { width: 2fr; }
         &.-low #tasks-note, &.-short #tasks-note { display: none; }
         &.-beside #tasks-note { display: block; }
+        &.-empty #tasks-note { display: none; }
     }
     """
     BINDINGS = bindings("tasks")
@@ -198,6 +199,7 @@ class TasksScreen(Finder):
                 spaced = bool(shown) and self.app.size.height >= _SPACIOUS_ROWS
                 shown += [*([None] if spaced else []), name, *found]
         same = (n for n, row in enumerate(shown) if here is not None and _is_same(row, here))
+        self.set_class(not shown, "-empty")
         rows.show(shown, next(same, at))
         rows.border_title = Content(f"Tasks · {self._count(len(self._agenda.tasks))}")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textual.content import Content
 
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
+from kbtui.presentation.times import format_day
 from kbtui.search.query.parser import SEPARATOR
 from kbtui.search.results import Hit, without_weak
 from kbtui.sessions.imported import speaker
@@ -87,7 +88,8 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
             lines[1] = (lines[1].rstrip() + " …").truncate(max(10, width - 4), ellipsis=True)
         below = [Content("   ") + line for line in lines[:2]]
         if hit.newer is not None:
-            newer = f"   newer, {hit.newer.day}: {clean_line(hit.newer.text)}"
+            day = format_day(hit.newer.day)
+            newer = f"   newer, {day}: {clean_line(hit.newer.text)}"
             below.append(Content.styled(newer, "$text-warning").truncate(width, ellipsis=True))
         return [justified_row(head, right, width), *below]
 

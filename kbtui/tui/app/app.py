@@ -202,7 +202,7 @@ class KbtuiApp(KeysInOrder):
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as in App
         (0, "-narrow"),
         (100, "-wide"),
-        (180, "-columns"),
+        (160, "-columns"),
     ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False

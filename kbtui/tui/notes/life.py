@@ -71,7 +71,7 @@ def load_version(kb: KnowledgeBase, now: Document, life: Sequence[Version], at: 
     version = life[at]
     made = version.commit.time.astimezone()
     told = f"As it was {short_day(made.date(), local_day())} {made:%H:%M}"
-    told += f" · {at + 1} of {len(life)} · ← → earlier, later · Esc now"
+    told += f" · {at + 1} of {len(life)} · ← → · Esc now"
     try:
         data = kb.history.read(version.path, version.commit.id)
     except KbtuiError:

@@ -46,7 +46,7 @@ _FEW_DARK = {
     "project": "#ff5555",
     "topic": "#55ff55",
     "fact": "#ffffff",
-    "preference": "#ffff55",
+    "preference": "#55ffff",
     "reference": "#ff55ff",
     OTHER.name: "#aaaaaa",
 }

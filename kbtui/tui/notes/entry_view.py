@@ -456,7 +456,7 @@ class EntryView(Pane):
         """Let the user choose among links and backlinks of the note, or those in `among`."""
         await self._loaded_event.wait()
         links = self.links
-        ends = links.ends(among) if links is not None else []
+        ends = await asyncio.to_thread(links.ends, among) if links is not None else []
         choices = [Choice(*end) for end in ends]
         nothing = "No links. [[name]] in the text makes one."
         link = await pick(self, f"Links {len(ends):,}", choices, nothing=nothing)

@@ -8,6 +8,9 @@ import pytest
 
 from kbtui.presentation.notes import Names
 from kbtui.search.results import Explain
+from kbtui.tui.markdown.inline import InlineBuilder, Links
+from kbtui.tui.markdown.plain import as_read, named_by_path
+from kbtui.tui.markdown.syntax import parse_line
 from kbtui.tui.search.hits import HitList, by_note, snippet_of
 from tests.tui.notes_support import hit
 
@@ -89,3 +92,16 @@ def test_a_hit_in_a_conversation_is_under_its_title_and_says_who_and_when() -> N
     assert shown(rows)[0].startswith(
         "The boiler \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} You, 24 December"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See [[topics/radio]] and [[people/mira|Mira]]",
+        "[[topics/radio#Power]], ![[mast.png]] and [[#Here]]",
+        "a [[ b ]] c [[x\\|y]] [[]] [[|z]]",
+    ],
+)
+def test_a_line_of_links_alone_is_read_as_the_parser_reads_it(text: str) -> None:
+    parsed = InlineBuilder(Links(named_by_path(Names()))).walk(parse_line(text)).content()
+    assert as_read(text) == parsed.plain

@@ -99,7 +99,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     if outcome.messages is not None:
         first, last = outcome.messages
         title = f"Messages {first} to {last} are condensed into the archive"
-        details = await _outcome_text(kb, outcome)
+        details = _outcome_text(outcome)
         host.tell(NoticeItem(title=title, text=details))
     elif outcome.error is not None:
         host.tell(failure(outcome.error))
@@ -107,13 +107,11 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         host.say("Everything said here is in the archive already.")
 
 
-async def _outcome_text(kb: KnowledgeBase, outcome: CondensingOutcome) -> str:
+def _outcome_text(outcome: CondensingOutcome) -> str:
     """Describe what condensing has written."""
     lines = [outcome.notice] if outcome.notice else []
     if outcome.commit is not None:
-        commit = await asyncio.to_thread(kb.history.commit, outcome.commit)
-        did = await asyncio.to_thread(told, kb.library, commit)
-        lines.append(f"{did}. The history can take it back (F4).")
+        lines.append("The history can take it back (F4).")
     if outcome.proposals:
         lines.append(f"{counted(len(outcome.proposals), 'change')} for you in the inbox (F6).")
     return "\n".join(lines)

@@ -70,6 +70,17 @@ def test_the_terms_of_the_spans_are_the_terms_of_the_text(text: str) -> None:
     assert of_spans == set(analyser.terms(text))
 
 
+@given(st.text(alphabet="abeE ._-'+#é2\u0301\u2019", max_size=40), st.sampled_from("abeé2"))
+def test_matches_are_the_words_that_have_a_wanted_term(text: str, letter: str) -> None:
+    wanted = {*analyser.terms(letter), "ab", "be"}
+    expected = [
+        (start, end, next(term for term in terms if term in wanted))
+        for start, end, terms in analyser.spans(text)
+        if wanted.intersection(terms)
+    ]
+    assert list(analyser.matches(text, wanted)) == expected
+
+
 def test_the_vocabulary_leaves_out_what_nobody_would_misspell() -> None:
     assert analyser.vocabulary("Acceptance of v1.2.3 and kb_tui, naïve") == {"acceptance", "naive"}
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from whoosh import analysis, qparser, query, reading, scoring, searching
 
 from kbtui.clock import local_day
-from kbtui.search.index import analyser, bm25f
+from kbtui.search.index import analyser, bm25f, chain
 from kbtui.search.index.whoosh_reader import CorpusReader
 from kbtui.search.query.parser import days, parse
 from kbtui.search.results import QUERY_LANGUAGE
@@ -183,7 +183,7 @@ def test_a_search_with_operators_is_parsed_scored_and_run_by_whoosh(
         "_matcher",
         "__call__",
     } <= set(ran)
-    assert analyser.CHAIN.has_morph()
+    assert chain.CHAIN.has_morph()
     assert issubclass(CorpusReader, reading.IndexReader)
 
 

@@ -20,8 +20,8 @@ from whoosh.reading import IndexReader, TermInfo, TermNotFound
 from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 
-from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import K1, B
+from kbtui.search.index.chain import CHAIN
 from kbtui.search.index.segment import FILTER_FIELDS, TEXT_FIELDS, WRITTEN
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = Schema(
-    **{name: TEXT(analyser.CHAIN, phrase=False) for name in TEXT_FIELDS},
+    **{name: TEXT(CHAIN, phrase=False) for name in TEXT_FIELDS},
     **{name: ID() for name in (*FILTER_FIELDS, WRITTEN)},
 )
 

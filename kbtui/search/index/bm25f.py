@@ -85,7 +85,7 @@ class Corpus:
                 self.live[np.fromiter(numbers, dtype=np.int64) + base] = False
         self.count = int(self.live.sum())
         self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
-        self._file_of = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
+        self.files = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
         self._by_file: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
@@ -116,7 +116,7 @@ class Corpus:
         if not self.size:
             return scores
         if self._by_file is None:
-            _, of_document = np.unique(self._file_of, return_inverse=True)
+            _, of_document = np.unique(self.files, return_inverse=True)
             order = np.argsort(of_document, kind="stable")
             starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
             self._by_file = (order, starts, of_document)
@@ -198,7 +198,7 @@ class Corpus:
     def _is_in_many_files(self, ids: Ids) -> bool:
         if len(ids) < _MIN_LABELLED:
             return False
-        count = len(np.unique(self._file_of[ids]))
+        count = len(np.unique(self.files[ids]))
         return count >= max(_MIN_LABELLED, _LABEL_SHARE * self._file_count)
 
     def postings(self, field: str, term: str) -> Postings:
@@ -269,7 +269,7 @@ class Corpus:
 
     @cached_property
     def _file_count(self) -> int:
-        return len(np.unique(self._file_of[self.live]))
+        return len(np.unique(self.files[self.live]))
 
     def average_length(self, field: str) -> float:
         """Return the average length of a field in live documents."""

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -24,11 +24,13 @@ from kbtui.text import clean_line, natural
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunk_rows import ChunkRow
     from kbtui.search.index.chunker import Chunk
     from kbtui.search.query.parser import Query
-    from kbtui.search.query.ranking import Ranking
+    from kbtui.search.query.ranking import Ranking, Scores
 
 
 # The number of best hits that are deduplicated, whatever the limit.
@@ -49,7 +51,8 @@ _EXAMINED_FOR_PAIRS = 20
 _MAX_TITLE = 12  # words
 _BELOW = 1e-6
 # An entry is shown once; a long document or log may have several hits.
-_PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
+_ONCE = "knowledge"
+_PER_FILE = {_ONCE: 1, "memory": 8, "docs": 5}
 
 
 class Rows(Protocol):
@@ -229,11 +232,9 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     scores = ranking.fused.scores.copy()
     best = best_first(scores, ranking.fused.candidates, _EXAMINED_FOR_PAIRS)
     # Reading a text costs far more than checking the postings for both words.
-    held = {
-        pair: np.isin(best, corpus.impacts(pair[0])[0]) & np.isin(best, corpus.impacts(pair[1])[0])
-        for pair in wanted
-    }
-    worth_reading = best[np.logical_or.reduce(list(held.values()))].tolist()
+    having = {term: _among(best, corpus.impacts(term)[0]) for pair in wanted for term in pair}
+    both = [having[one] & having[other] for one, other in wanted]
+    worth_reading = best[np.logical_or.reduce(both)].tolist()
     stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
     firsts = analyser.first_letters(term for pair in wanted for term in pair)
     for number in worth_reading:
@@ -247,6 +248,15 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     return replace(ranking, fused=replace(ranking.fused, scores=scores))
 
 
+def _among(numbers: NDArray[np.int64], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which of some numbers are in ascending ids."""
+    if not len(ids):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)
+    found: NDArray[np.bool_] = ids[places] == numbers
+    return found
+
+
 def _put_title_first(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> Ranking:
     """Let what is titled as the query come before what has it as an alias."""
     wanted = analyser.words(query.text)
@@ -255,7 +265,7 @@ def _put_title_first(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking)
     scores = ranking.fused.scores
     best = best_first(scores, ranking.fused.candidates, _EXAMINED_FOR_PAIRS)
     for term in query.terms():
-        best = best[np.isin(best, corpus.postings("title", term)[0])]
+        best = best[_among(best, corpus.postings("title", term)[0])]
     stored = rows.rows([int(corpus.chunks[number]) for number in best.tolist()])
     titled: list[int] = []
     aliased: list[int] = []
@@ -297,19 +307,50 @@ def _ordered(
     scores = ranking.fused.scores
     most = _EXAMINED if query.has_words else corpus.size
     numbers = best_first(scores, ranking.fused.candidates, max(most, limit))
+    once = _first_of_files(corpus, scores, query, ranking)
+    for part in _in_parts(numbers, scores, limit + _EXTRA):
+        wanted = [number for number in part if once(number)]
+        stored = rows.rows([int(corpus.chunks[number]) for number in wanted])
+        found = [(n, stored[chunk]) for n in wanted if (chunk := int(corpus.chunks[n])) in stored]
+        for _, tied in groupby(found, key=lambda pair: float(scores[pair[0]])):
+            first, *others = tied
+            if others:
+                same = sorted(
+                    [first, *others], key=lambda pair: (natural(pair[1].path), pair[1].ord)
+                )
+                if not query.has_words:
+                    same.sort(key=lambda pair: pair[1].updated, reverse=True)
+                yield from same
+            else:
+                yield first
+
+
+def _first_of_files(
+    corpus: Corpus, scores: Scores, query: Query, ranking: Ranking
+) -> Callable[[int], bool]:
+    """Return whether a document, asked best first, need be read: it is the first of its file."""
+    if not query.has_words or ranking.evidence.is_near_by_chance:
+        return lambda _number: True
+    alone = corpus.holding("scope", [_ONCE])
+    best: dict[int, float] = {}
+
+    def is_first(number: int) -> bool:
+        if not alone[number]:
+            return True
+        score = float(scores[number])
+        return best.setdefault(int(corpus.files[number]), score) == score
+
+    return is_first
+
+
+def _in_parts(numbers: NDArray[np.int64], scores: Scores, size: int) -> Iterator[list[int]]:
+    """Yield numbers, best first, in parts of a size; those with the same score together."""
     start = 0
     while start < len(numbers):
-        end = min(len(numbers), start + limit + _EXTRA)
+        end = min(len(numbers), start + size)
         while end < len(numbers) and scores[numbers[end]] == scores[numbers[end - 1]]:
             end += 1
-        part = numbers[start:end].tolist()
-        stored = rows.rows([int(corpus.chunks[number]) for number in part])
-        found = [(n, stored[chunk]) for n in part if (chunk := int(corpus.chunks[n])) in stored]
-        found.sort(key=lambda pair: (natural(pair[1].path), pair[1].ord))
-        if not query.has_words:
-            found.sort(key=lambda pair: pair[1].updated, reverse=True)
-        found.sort(key=lambda pair: -float(scores[pair[0]]))
-        yield from found
+        yield numbers[start:end].tolist()
         start = end
 
 

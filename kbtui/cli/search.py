@@ -65,7 +65,7 @@ class _Search(TextCommand):
 @click.option(
     "--explain", is_flag=True, help="Say what was run, and why a hit stands where it does."
 )
-@click.option("--weak", is_flag=True, help="Include weak hits found by meaning alone.")
+@click.option("--weak", is_flag=True, help="Include weak hits, without a word of the query.")
 @json_option
 @pass_place
 def search(  # noqa: PLR0913, PLR0917 — click's options, by name
@@ -183,13 +183,15 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
 def _print(
     result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool, explain: bool
 ) -> None:
-    from kbtui.search.results import without_weak
+    from kbtui.search.results import answers_by_meaning, without_weak
 
-    strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
-    for hit in strong:
+    strong, below = without_weak(result.hits)
+    is_listed = weak or answers_by_meaning(strong, below)
+    for hit in [*strong, *below] if is_listed else strong:
         # Messages go by their number, as in citations.
         where = f"{layout.file(hit.path)}:{hit.messages[0] if hit.messages else hit.line}"
-        say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
+        why = say_styled(f"  {hit.why_weak}", dim=True) if hit.why_weak else ""
+        say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True), why)
         say_line("    ", _highlighted(hit))
         if hit.newer is not None:
             place = f"{layout.file(hit.newer.path)}:{hit.newer.line}"
@@ -204,7 +206,7 @@ def _print(
             say_line(
                 "    ", say_styled(f"also in {counted(len(hit.also), 'place')}: {places}", dim=True)
             )
-    _print_notes(result, elsewhere, len(folded))
+    _print_notes(result, elsewhere, 0 if is_listed else len(below))
     if explain:
         ran = f"Whoosh's searcher: {result.conditions}" if result.conditions else "plain words"
         note(f"kbtui: Ran {ran}, scored by BM25F{' and by meaning' * result.semantic}.")
@@ -227,7 +229,7 @@ def _print_notes(result: SearchResult, elsewhere: int, folded: int) -> None:
     if result.notice:
         note(f"kbtui: {result.notice}")
     if folded:
-        note(f"kbtui: {counted(folded, 'weaker hit')} by meaning alone: --weak lists them.")
+        note(f"kbtui: {counted(folded, 'weaker hit')} without a word of it: --weak lists them.")
     if not result.hits:
         note("kbtui: Nothing was found.")
     if elsewhere:

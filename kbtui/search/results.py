@@ -36,13 +36,17 @@ _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """The components of a hit's score; ranks count from 1, None if a list lacks the hit."""
+    """The components of a hit's score; ranks count from 1, None if a list lacks the hit.
+
+    `in_context` tells that no word stands in the hit itself, only just before or after it.
+    """
 
     lexical_rank: int | None
     semantic_rank: int | None
     lexical: float
     semantic: float
     boosts: Mapping[str, float] = field(default_factory=lambda: _NO_BOOSTS)
+    in_context: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +119,26 @@ class Hit:
     @property
     def is_by_meaning_alone(self) -> bool:
         """Whether the hit has no word of the query, not in its title either."""
-        return self.explain.lexical_rank is None and self.explain.semantic_rank is not None
+        # A cosine below 0 has no rank.
+        return self.explain.lexical_rank is None and self.explain.semantic != 0
+
+    @property
+    def why_weak(self) -> str:
+        """Why the hit stands below those with a word of the query; empty if it has one."""
+        if self.explain.in_context:
+            return "next to the words"
+        return "by meaning alone" if self.is_by_meaning_alone else ""
 
 
 def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
-    """Separate hits with a word of the query from those found by meaning alone.
+    """Separate hits with a word of the query from those without one."""
+    strong = [hit for hit in hits if not hit.why_weak]
+    return strong, [hit for hit in hits if hit.why_weak]
 
-    If none has a word, and the best is an answer, all stay.
-    """
-    worded = [hit for hit in hits if hit.explain.lexical_rank is not None]
-    if worded:
-        return worded, [hit for hit in hits if hit.explain.lexical_rank is None]
-    strong = [hit for hit in hits if not hit.is_by_meaning_alone]
-    weak = [hit for hit in hits if hit.is_by_meaning_alone]
-    if not strong and any(hit.is_relevant for hit in weak):
-        return weak, []
-    return strong, weak
+
+def answers_by_meaning(strong: Sequence[Hit], weak: Sequence[Hit]) -> bool:
+    """Return whether hits without a word are to be listed: nothing else answers, and one does."""
+    return not strong and any(hit.is_relevant for hit in weak)
 
 
 def counted_in_conversations(count: int) -> str:

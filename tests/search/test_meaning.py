@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import threading
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
 from kbtui.search.query.privacy_filter import PrivacyFilter
-from kbtui.search.results import without_weak
+from kbtui.search.results import answers_by_meaning, without_weak
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment
@@ -330,3 +331,26 @@ def test_what_has_no_word_of_the_query_stands_below_what_has_one(desk: Desk) -> 
     strong, weak = without_weak(result.hits)
     assert [hit.path for hit in strong] == ["knowledge/car.md"]
     assert [hit.path for hit in weak] == ["knowledge/vehicle.md"]
+
+
+def test_a_message_next_to_the_word_stands_below_the_one_that_has_it(desk: Desk) -> None:
+    said = ["The boiler is loud.", "Yes, it is.", "Who can mend such a thing?"]
+    log = [
+        {"id": number, "time": f"2026-03-25T14:0{number}:00+00:00", "role": "user", "content": text}
+        for number, text in enumerate(said, 1)
+    ]
+    desk.write("sessions/s1.jsonl", "".join(json.dumps(each) + "\n" for each in log))
+    strong, weak = without_weak(desk.index().search("boiler", "sessions").hits)
+    assert [hit.messages for hit in strong] == [(1, 1)]
+    assert [hit.why_weak for hit in weak] == ["next to the words"] * len(weak) != []
+
+
+def test_what_no_note_has_the_word_of_is_by_meaning_alone_among_ten_notes(desk: Desk) -> None:
+    for number in range(9):
+        desk.write(f"knowledge/{number}.md", f"# Note {number}\n\nCall the plumber on friday.\n")
+    desk.write("knowledge/vehicle.md", "# Garage\n\nAn automobile needs oil.\n")
+    result = desk.index(model=ReadyModel(WordEmbedder())).search("car", wait=True, by_chance=True)
+    strong, weak = without_weak(result.hits)
+    assert not strong
+    assert weak[0].path == "knowledge/vehicle.md"
+    assert answers_by_meaning(strong, weak) == any(hit.is_relevant for hit in weak)

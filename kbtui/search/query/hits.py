@@ -15,6 +15,7 @@ import numpy as np
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import is_question
 from kbtui.search.index.markdown import blank_definitions
+from kbtui.search.index.segment import WRITTEN
 from kbtui.search.query import parser
 from kbtui.search.query.fusion import best_first, rank_of
 from kbtui.search.query.privacy_filter import PrivacyFilter
@@ -52,6 +53,7 @@ _MAX_TITLE = 12  # words
 _BELOW = 1e-6
 # An entry is shown once; a long document or log may have several hits.
 _ONCE = "knowledge"
+_OWN_FIELDS = ("title", "headings", "label", "tags", "body", WRITTEN)
 _PER_FILE = {_ONCE: 1, "memory": 8, "docs": 5}
 
 
@@ -96,7 +98,7 @@ def best_hits(
             group.append(match)
         else:
             groups.append([match])
-    return tuple(_merged(group, query, ranking) for group in groups[:limit])
+    return tuple(_merged(corpus, group, query, ranking) for group in groups[:limit])
 
 
 def _filtered(
@@ -153,10 +155,10 @@ class _Match:
         return (() if is_question(text) else tuple(analyser.words(text))), line
 
 
-def _merged(group: Sequence[_Match], query: Query, ranking: Ranking) -> Hit:
+def _merged(corpus: Corpus, group: Sequence[_Match], query: Query, ranking: Ranking) -> Hit:
     """Merge matches with the same text into one hit, preferably an entry, with the other places."""
     first = min(group, key=lambda match: match.rank)
-    hit = _hit(first, query, ranking)
+    hit = _hit(corpus, first, query, ranking)
     if len(group) == 1:
         return hit
     also = [
@@ -354,7 +356,7 @@ def _in_parts(numbers: NDArray[np.int64], scores: Scores, size: int) -> Iterator
         start = end
 
 
-def _hit(match: _Match, query: Query, ranking: Ranking) -> Hit:
+def _hit(corpus: Corpus, match: _Match, query: Query, ranking: Ranking) -> Hit:
     row, number, semantic = match.row, match.number, ranking.semantic
     chunk = row.chunk
     cosine = float(semantic[number]) if semantic is not None else float("nan")
@@ -379,6 +381,8 @@ def _hit(match: _Match, query: Query, ranking: Ranking) -> Hit:
             lexical=round(word_score, 6),
             semantic=round(cosine, 6) if np.isfinite(cosine) else 0.0,
             boosts=_boosts(number, ranking),
+            in_context=bool(ranking.terms and word_score > 0 and not match.matches)
+            and not _has_term(corpus, number, ranking.terms),
         ),
         session=chunk.session,
         messages=chunk.messages,
@@ -387,6 +391,16 @@ def _hit(match: _Match, query: Query, ranking: Ranking) -> Hit:
         updated=row.updated or None,
         speaker=chunk.role,
         relevance=round(ranking.evidence.relevance(number), 4) if query.has_words else 1.0,
+    )
+
+
+def _has_term(corpus: Corpus, number: int, terms: Iterable[str]) -> bool:
+    """Return whether a document has a term in a field of its own, besides its text as shown."""
+    wanted = np.array([number])
+    return any(
+        _among(wanted, corpus.postings(field, term)[0]).any()
+        for term in terms
+        for field in _OWN_FIELDS
     )
 
 

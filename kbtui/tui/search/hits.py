@@ -10,7 +10,7 @@ from textual.content import Content
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.presentation.times import format_day
 from kbtui.search.query.parser import SEPARATOR
-from kbtui.search.results import Hit, without_weak
+from kbtui.search.results import Hit, answers_by_meaning, without_weak
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean_line, counted
 from kbtui.tui.markdown.plain import as_read, excerpt
@@ -46,6 +46,8 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         kept = self.hit if self.cursor else None
         strong, weak = without_weak(hits)
         self._names = names
+        if answers_by_meaning(strong, weak):
+            strong, weak = weak, []
         grouped = by_note(strong)
         places = (
             index
@@ -79,7 +81,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         """Draw one hit, or the row of the folded weak hits."""
         hit, above = self.items[index], self.items[index - 1] if index else None
         if isinstance(hit, tuple):
-            label = f" {counted(len(hit), 'weaker hit')}, by meaning alone · Enter shows them"
+            label = f" {counted(len(hit), 'weaker hit')}, without a word of it · Enter shows them"
             return [Content.styled(label, ".rows--muted").truncate(width, ellipsis=True)]
         head = self._head(hit, same_note=isinstance(above, Hit) and _note(above) == _note(hit))
         right = Content.styled(place_of(hit), ".rows--muted")
@@ -98,6 +100,7 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
         named, section = self.named(hit), _section(hit)
         section = "" if section in {named.title, str(day_of_note(hit.path))} else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
+        also += f"  {hit.why_weak}" if hit.why_weak else ""
         if same_note:
             return Content.styled(f"   {section or '…'}{also}", ".rows--muted")
         into = f"{INTO}{section}" if section else ""

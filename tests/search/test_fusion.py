@@ -18,6 +18,7 @@ class Fixed:
     after: np.ndarray | None = None
     fed_back: list[int] = field(default_factory=list)
     kind: VectorKind = field(default_factory=VectorKind)
+    abroad: np.ndarray | None = None
 
     def with_feedback(self, numbers: np.ndarray) -> np.ndarray:
         self.fed_back = numbers.tolist()

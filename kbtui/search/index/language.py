@@ -143,6 +143,15 @@ def _by_script(text: str) -> str:
 
 
 @cache
+def function_words(language: str) -> frozenset[str]:
+    """Return the function words of a language, in lower case; none of English."""
+    if language == ENGLISH:
+        return frozenset()
+    signs = _function_words().items()
+    return frozenset(word for word, of in signs if language in of)
+
+
+@cache
 def _function_words() -> dict[str, list[str]]:
     """Return the languages of each function word."""
     from whoosh.lang.stopwords import stoplists

@@ -49,17 +49,22 @@ class VectorKind:
     """Measured parameters of a kind of vectors.
 
     `deviation` is the typical standard deviation of a query's best cosines; the geometric mean with
-    the actual one is used. `feedback` is how far a query moves towards its best documents.
+    the actual one is used. `feedback` is how far a query moves towards its best documents. `chance`
+    is the cosine of most nearest passages to unrelated questions.
     """
 
     deviation: float = 0.06
     feedback: float = 0.3
+    chance: float = 0.35
 
 
 ROUGH = VectorKind(deviation=0.1, feedback=0.6)
-SECOND = VectorKind()
+SECOND = VectorKind(feedback=0.1, chance=0.18)  # as brought to the bundled model's scale
 # The languages of the multilingual model besides English.
 FOREIGN = tuple(code for code in MULTILINGUAL_LANGUAGES if code != ENGLISH)
+# How far meaning outweighs words where a question in another language than English has none of its
+# words in any passage: inflected words aren't stemmed as English ones are.
+_SECOND_WEIGHT = 16.0
 # Maps cosines of the multilingual model to the same share of answers among the bundled one's.
 # Measured on English questions with and without an answer, to xquad_en and cranfield: the nearest
 # passage is at 0.48 and 0.16 to 0.19 for the one, at 0.60 and 0.15 to 0.22 for the other.
@@ -89,8 +94,9 @@ def fuse(
 ) -> Fused:
     """Fuse BM25 scores with cosines; `weights` are (semantic, lexical).
 
-    For a document without a vector, the lexical score stands in for the semantic one, so that it is
-    neither favoured nor penalised. Lexical matches always remain candidates. Filters (`mask`) don't
+    For a document without a vector, the lexical score stands in for the semantic one, and for one
+    in another language than the query the semantic for the lexical one, so that it is neither
+    favoured nor penalised. Lexical matches always remain candidates. Filters (`mask`) don't
     change the order of the rest, as all statistics are over the `live` documents.
     """
     live = np.ones(len(mask), dtype=np.bool_) if live is None else live
@@ -99,10 +105,10 @@ def fuse(
     if comparison is None or not (live & np.isfinite(comparison.cosines)).any():
         return _rescale(words, no_words, live, best_of_file, by_words)
     share = _semantic_share(weights)
-    deviation = comparison.kind.deviation
-    total, _ = _weighted_sum(words, comparison.cosines, live, share, deviation)
+    deviation, abroad = comparison.kind.deviation, comparison.abroad
+    total, _ = _weighted_sum(words, comparison.cosines, live, share, deviation, abroad)
     cosines = comparison.with_feedback(best_first(_rounded(total), live, _FEEDBACK)[:_FEEDBACK])
-    total, lowest = _weighted_sum(words, cosines, live, share, deviation)
+    total, lowest = _weighted_sum(words, cosines, live, share, deviation, abroad)
     floor = share * lowest + (1 - share) * no_words
     candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
     return _rescale(total, floor, live, best_of_file, candidates)
@@ -114,13 +120,20 @@ def _semantic_share(weights: tuple[float, float]) -> float:
 
 
 def _weighted_sum(
-    words: Scores, cosines: Scores, live: Mask, share: float, deviation: float
+    words: Scores,
+    cosines: Scores,
+    live: Mask,
+    share: float,
+    deviation: float,
+    abroad: Mask | None = None,
 ) -> tuple[Scores, float]:
     """Return the weighted sum of both scores, and the lowest semantic one."""
     known = np.isfinite(cosines) & live
     lowest = float(cosines[known].min())
     filled = np.where(np.isfinite(cosines), cosines, lowest)
     semantic, _ = _standardise(filled, known, _MIN_COSINE_DEVIATION, deviation)
+    if abroad is not None:
+        words = np.where(abroad, np.maximum(words, semantic), words)
     joined: Scores = share * np.where(known, semantic, words) + (1 - share) * words
     return joined, float(semantic[known].min())
 
@@ -210,7 +223,12 @@ class Comparison:
         cosines: The similarity of each document; NaN if it has no vector (yet).
         is_calibrated: Whether it is known how similar answers are: only for the bundled model.
         kind: The measured parameters of this kind of vectors.
+        abroad: The documents in another language than the query, whose words can't match.
+        weight: The factor of the semantic weight where no passage has a word of the query.
     """
+
+    abroad: Mask | None = None
+    weight = 1.0
 
     def __init__(
         self,
@@ -227,6 +245,11 @@ class Comparison:
         self._view = view
         self._matrix = matrix
         self.cosines = view.nearest(matrix, query)
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """The cosine that each document may have by chance."""
+        return np.full(len(self.cosines), self.kind.chance)
 
     def with_feedback(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Move the query towards the mean of these documents, and return the new cosines."""
@@ -245,18 +268,33 @@ class Comparison:
 class JoinedComparison(Comparison):
     """One query compared by two models, each of them for the documents that it reads best."""
 
-    def __init__(self, first: Comparison, second: Comparison, by_second: Mask) -> None:
+    def __init__(
+        self,
+        first: Comparison,
+        second: Comparison,
+        by_second: Mask,
+        abroad: Mask | None = None,
+    ) -> None:
         """Join two comparisons with the same corpus.
 
         Args:
             first: By the model that the weights and thresholds were measured with.
             second: By the multilingual model.
             by_second: The documents for which the second holds, if it has a vector of them.
+            abroad: The documents in another language than the query; None if the query isn't in
+                English, as the second model then holds for all, and words count less.
         """
         self.is_calibrated = first.is_calibrated
         self.kind = first.kind
         self._first, self._second, self._by_second = first, second, by_second
+        self.weight = _SECOND_WEIGHT if abroad is None else first.weight
+        self.abroad = None if abroad is None else abroad & np.isfinite(second.cosines)
         self.cosines = self._join(first.cosines, second.cosines)
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """The cosine that each document may have by chance, by the model that holds for it."""
+        return np.where(self._by_second, SECOND.chance, self.kind.chance)
 
     def with_feedback(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Move the query of each model towards these documents, and return the new cosines."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
+from kbtui.search.index.language import function_words, language_of
 from kbtui.text import clean
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ _FIELDS: dict[str, Filter] = {
 }
 _SINCE = {"after": ">=", "before": "<"}
 _DATED = frozenset({"created", "updated"})
+_AROUND = ".,;:!?()[]{}\"'\u201e\u201c\u201d\u00ab\u00bb\u00bf\u00a1"  # a word
 _QUOTES = '"“”„«»'
 _PART = re.compile(
     rf"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{{2,12}}):)?"
@@ -122,12 +124,23 @@ class Query:
         words = [*self.words]
         for phrase in self.phrases:
             words += phrase.split()
-        content = [word for word in words if not analyser.is_stop_word(word)]
+        content = content_words(words, self.text)
         found: dict[str, str] = {}
         for word in content or words:
             for term in analyser.terms(word):
                 found.setdefault(term, word)
         return dict(list(found.items())[:MAX_TERMS])
+
+
+def content_words(words: Sequence[str], text: str) -> list[str]:
+    """Return words without stop words of English and of the language of a text."""
+    foreign = function_words(language_of(text))
+    return [
+        word
+        for word in words
+        if not analyser.is_stop_word(word)
+        and (not foreign or word.strip(_AROUND).lower() not in foreign)
+    ]
 
 
 def parse(text: str) -> Query:

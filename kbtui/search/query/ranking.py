@@ -24,7 +24,7 @@ from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
 from kbtui.search.query.fusion import Fused, fuse
-from kbtui.search.query.parser import MAX_TERMS
+from kbtui.search.query.parser import MAX_TERMS, content_words
 from kbtui.search.results import RELEVANT
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ BY_WORDS = (-12.73, 15.73, -3.56, 3.8, 3.23)
 BY_BOTH = (-16.8, 18.95, -3.91, 1.14, 3.25, 28.03, -20.41)
 # Smoothing: a small corpus can't tell common words from rare ones.
 _SMOOTHING_PASSAGES = 50
-# The cosine of most nearest passages to unrelated questions.
-_BY_CHANCE = 0.35
 # With a smaller share of vectors, relevance is lexical.
 _MIN_VECTOR_SHARE = 0.8
 # Words without topic; models write "the user" in their queries.
@@ -82,6 +80,7 @@ class Evidence:
         cosines: The similarity of each document, NaN without a vector; None if not compared.
         best_coverage: The highest coverage.
         best_cosine: The highest cosine.
+        is_near: Whether a document is nearer than by chance.
     """
 
     words: int
@@ -91,6 +90,7 @@ class Evidence:
     cosines: Scores | None
     best_coverage: float
     best_cosine: float
+    is_near: bool = False
 
     def features(self) -> tuple[float, ...]:
         """Return the features in the order of `BY_WORDS` or `BY_BOTH`, without the intercept."""
@@ -112,7 +112,7 @@ class Evidence:
     @property
     def is_near_by_chance(self) -> bool:
         """Whether there is probably no answer, and no similarity above chance."""
-        return self.cosines is not None and not self.is_answered and self.best_cosine < _BY_CHANCE
+        return self.cosines is not None and not self.is_answered and not self.is_near
 
     @cached_property
     def answered(self) -> float:
@@ -169,6 +169,8 @@ def gather_evidence(
         cosines=cosines,
         best_coverage=float(coverage[mask].max(initial=0.0)),
         best_cosine=0.0 if cosines is None else float(np.nanmax(cosines, initial=0.0, where=mask)),
+        is_near=comparison is not None
+        and bool((comparison.cosines >= comparison.chances)[mask].any()),
     )
 
 
@@ -185,7 +187,8 @@ def _topic_words(text: str) -> Sequence[tuple[str, Sequence[str]]]:
     """Return a query's words without stop words and small talk, or all words, with their terms."""
     all_words = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
     topical = [each for each in all_words if each[0].casefold() not in _SMALL_TALK]
-    content = [each for each in topical if not analyser.is_stop_word(each[0])]
+    kept = set(content_words([word for word, _ in topical], text))
+    content = [each for each in topical if each[0] in kept]
     return all_words if not content and topical == all_words else content
 
 
@@ -273,6 +276,10 @@ def rank(
         lexical, held = found.scores, found.terms
         mask &= found.mask
     lexical[_title_matches(corpus, query)] *= _TITLE_BOOST
+    evidence = gather_evidence(corpus, query, comparison, mask)
+    if comparison is not None and comparison.weight != 1:
+        by_meaning, by_words = weights
+        weights = (by_meaning * comparison.weight ** (1 - evidence.best_coverage), by_words)
     fused = fuse(
         lexical, comparison, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
     )
@@ -285,7 +292,6 @@ def rank(
     recency = _recency(corpus, half_lives)
     if recency is not None and query.has_words:
         fused = replace(fused, scores=fused.scores * recency)
-    evidence = gather_evidence(corpus, query, comparison, mask)
     return Ranking(fused, lexical, semantic, held, evidence, recency)
 
 

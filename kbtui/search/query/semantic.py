@@ -389,10 +389,13 @@ class Semantic:
         found = self._compare(second, text, view) if len(view.documents) else None
         if found is None:
             return first
-        is_foreign = language_of(text) in FOREIGN
-        return JoinedComparison(
-            first, found, corpus.live if is_foreign else foreign_documents(corpus)
-        )
+        foreign, language = foreign_documents(corpus), language_of(text)
+        is_foreign = language in FOREIGN
+        if not language:  # a few words: probably in the language of most passages
+            is_foreign = 2 * int(foreign.sum()) > corpus.count
+        if not is_foreign:
+            return JoinedComparison(first, found, foreign, abroad=foreign)
+        return JoinedComparison(first, found, corpus.live)
 
     def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows]:
         """Return the first model with enough vectors of a corpus, or the one with most."""

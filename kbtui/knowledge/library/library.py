@@ -375,6 +375,26 @@ class Library(Reader):
                     change.put(path, _encoded_as(old, new, path), over=old)
         return change.result
 
+    def relate(self, ref: str, to: str) -> Commit | None:
+        """Add an entry to those related to another; return None if it is one already.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            UnreadableError: the file isn't UTF-8 and would lose characters.
+        """
+        info, other = self._entry_info(ref), self._entry_info(to)
+        related = self.get(info.path).related
+        if {other.slug, short_name(other.path)}.isdisjoint(related):
+            name = self.overlay().habits().reference(short_name(other.path))
+            with self._history.change(Actor.YOU, f"link {info.name} to {other.name}") as change:
+                old = change.read(info.path)
+                keys = {"related": [*related, name]}
+                if old is not None:
+                    new = frontmatter.set_keys(files.text_of(old), keys)
+                    change.put(info.path, _encoded_as(old, new, info.path), over=old)
+            return change.result
+        return None
+
     def _link_target(self, info: EntryInfo) -> str:
         """Return the target of a wikilink to an entry: its slug if unique, else its path."""
         slug = fold(info.slug)

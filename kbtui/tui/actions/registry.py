@@ -289,6 +289,8 @@ ACTIONS: tuple[Action, ...] = (
            "Show the open tasks of journal and notes: tick, move or open them."),
     _notes("map", "g", "Map", "Show the notes around this one, and walk along the links.",
            priority=True),
+    _notes("similar", "S", "Similar notes",
+           "Show the notes that are like this one: open one, or link to it."),
     _notes("ask", "a", "Ask about it", "Mention the note in the prompt."),
     _notes("history", "H", "History of it", "Show every change to this note.", show=True),
     _notes("compare", "equals_sign", "Compare",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         entry_editor,
         entry_view,
         map as note_map,
+        similar,
         today,
     )
     from kbtui.tui.notes.entry_editor import EntryEditor
@@ -51,12 +52,13 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
 else:
-    documents, entry_actions, entry_editor, entry_view, note_map, today = lazy_modules(
+    documents, entry_actions, entry_editor, entry_view, note_map, similar, today = lazy_modules(
         "notes.documents",
         "notes.entry_actions",
         "notes.entry_editor",
         "notes.entry_view",
         "notes.map",
+        "notes.similar",
         "notes.today",
     )
 
@@ -503,6 +505,13 @@ class NotesPane(Vertical):
             tell(self, _NO_ENTRY)
             return
         self.app.push_screen(note_map.MapScreen(self.kb, path), self._open_from_map)
+
+    def action_similar(self) -> None:
+        path = self.target()
+        if path is None or self.kb is None:
+            tell(self, _NO_ENTRY)
+            return
+        self.app.push_screen(similar.SimilarScreen(self.kb, path))
 
     def _open_from_map(self, there: OpenEntry | None) -> None:
         if there is not None:

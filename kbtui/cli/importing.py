@@ -356,5 +356,6 @@ def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
         "known": report.known,
         "named": report.named,
         "unread": report.unread,
+        "unread_first": report.unread_first,
         "skipped": [asdict(each) for each in report.skipped],
     }

@@ -210,6 +210,7 @@ class Report:
         named: Counts of content that wasn't imported, by kind.
         unread: Counts of texts of records that are in nothing that came in, by the pattern of their
             path in the file; what `named` says by kind is among them.
+        unread_first: The file in which the first text of each such path is.
     """
 
     batch: str
@@ -220,6 +221,7 @@ class Report:
     read: int = 0
     named: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
+    unread_first: dict[str, str] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
 
     @property
@@ -323,7 +325,7 @@ def run(
         redactor.close()
         opened.account = None
         account.close()
-        report.unread = account.missing
+        report.unread, report.unread_first = account.missing, account.firsts
         report.sessions, report.entries = incoming.sessions, notes.written
         report.known = incoming.known + notes.known
         report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:10_000]

@@ -135,8 +135,10 @@ def unread(report: Report) -> str:
     """Name the texts of an export that are in nothing that came in, by where they stand."""
     if not report.unread:
         return ""
+    first = report.unread_first
     most = [
-        f"{count:,} at {clean_line(where)}" for where, count in report.unread.most_common(_SHOWN)
+        f"{count:,} at {clean_line(where)}, first in {clean_line(first.get(where, ''))}"
+        for where, count in report.unread.most_common(_SHOWN)
     ]
     more = len(report.unread) - _SHOWN
     rest = f" and {more:,} more places" if more > 0 else ""

@@ -343,3 +343,13 @@ def test_the_citation_of_an_imported_conversation_opens_the_message(
     assert "How long" in kbtui.ok("show", cited["path"]).out
     assert place in kbtui.ok("search", "descaled", "--scope", "sessions").out
     assert kbtui("show", f"{cited['path']}:99").status == 1
+
+
+def test_texts_in_no_message_are_named_with_their_path_and_first_file(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    talk = claude("c1", "Hi", notes=[{"author": "Bo", "text": "water the leeks tonight"}])
+    file = written(tmp_path / "conversations.json", [talk])
+    done = kbtui.ok("import", "--no-memory", str(file))
+    assert "1 text" in done.err
+    assert "1 at notes[].text, first in conversations.json" in done.err

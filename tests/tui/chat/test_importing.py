@@ -148,3 +148,21 @@ async def test_a_folder_with_parts_of_an_export_brings_each_part_once(tmp_path: 
         titles = [item.title for item in shell.transcript.items if isinstance(item, NoticeItem)]
         reports = [title for title in titles if title.startswith("Claude.ai: ")]
         assert reports == ["Claude.ai: 1 conversation; 2 messages."] * 2
+
+
+@pytest.fixture
+def broken(export: Path) -> Path:
+    """The same export, with an element that can't be read."""
+    export.write_text(export.read_text("utf-8")[:-1] + ', {"uuid": tru}]', "utf-8")
+    return export
+
+
+async def test_a_partial_import_says_in_the_app_what_is_missing(
+    tmp_path: Path, broken: Path
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {broken}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("y")
+        await shell.until(lambda: "Claude.ai: 2 conversations; 4 messages" in shell.text)
+        await shell.until(lambda: "1 part of this export" in shell.text)

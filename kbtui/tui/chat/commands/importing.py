@@ -168,13 +168,14 @@ def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
 
 
 async def _import(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
-    from kbtui.importers.frontends import reported
+    from kbtui.importers.frontends import missing, reported, unread
 
     reports, memory = await host.importing.run(
         lambda tell, stopped: _run(kb, path, _progress(tell, stopped), with_memory=with_memory)
     )
     for report in reports:
-        text = "\n".join(_left_out(report.skipped))
+        told = filter(None, (missing(report), unread(report)))
+        text = "\n".join([*_left_out(report.skipped), *told])
         host.tell(NoticeItem(title=reported(report), text=text), *_imported_links(report))
     lines = [*_memory_lines(memory)] if memory is not None else []
     if any(report.sessions or report.entries for report in reports):

@@ -211,12 +211,13 @@ class StartPanel(Widget):
 
 def _draw(number: int, name: str, option: Option, *, beside: bool, below: bool) -> list[Content]:
     """Render an option in one line or two, with a tick instead of its number if it is done."""
-    sign = (" ✓ ", "bold $success") if option.done else (f" {number + 1} ", HOT)
-    line = Content.assemble(sign, " ", (name, "bold"))
+    text, style = ("✓", "bold $success") if option.done else (str(number + 1), HOT)
+    sign = Content.styled(f" {text} " if beside else text, style)
+    line = Content.assemble(sign, " " if beside else "  ", (name, "bold"))
     remark = Content.styled(clean_line(option.remark), "$text-muted")
     if beside:
         return [line + Content(" " * (_NAME_COLUMNS - len(name))) + remark]
-    return [line, Content("    ") + remark] if below else [line]
+    return [line, Content("   ") + remark] if below else [line]
 
 
 class NearbyDialog(PickDialog):

@@ -13,38 +13,27 @@ word.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Container, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any
+
+from kbtui.search.index.letters import (
+    APOSTROPHE,
+    INNER,
+    IS_UNSPACED,
+    MARKS,
+    RUN,
+    UMLAUT,
+    WORD,
+    fold as fold,
+)
 
 VERSION = "2"
 MAX_TERM = 96
 _MAX_CACHED = 300_000
 
-# Letters and vowel signs of Indic and South-East Asian scripts: `\w` leaves the signs out.
-MARKS = (
-    "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u0f71-\u0fbc\u1000-\u1049\u1780-\u17d3"
-)
-# Scripts without spaces between words.
-UNSPACED = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u1049\u1780-\u17d3"
-    "\u3005-\u3007\u3041-\u309f\u30a1-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
-APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
-WORD = re.compile(rf"[\w{MARKS}]+(?:[.'{APOSTROPHE}-][\w{MARKS}]+)*(?:\+\+|#(?!\w))?")
 _LETTER = re.compile(rf"[\w{MARKS}]")
-RUN = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
-IS_UNSPACED = re.compile(rf"[{UNSPACED}]")
-INNER = f".'-{APOSTROPHE}"
 _SPELLED = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
-_LATIN_ACCENTS = re.compile("[\u0300-\u036f]+")
-_LETTERS = str.maketrans(
-    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", APOSTROPHE: "'"}
-    | {"\N{LATIN SMALL LETTER DOTLESS I}": "i"}
-)
 
 # Too common to distinguish texts; ignored in queries that have other words.
 _STOP_WORDS = """
@@ -70,7 +59,6 @@ _COMMON = {language: frozenset(listed.split()) for language, listed in LANGUAGES
 _MIN_COMMON, _COMMON_SHARE = 2, 0.03
 SECOND = "~"  # begins a second term, before the code of its language
 _MIN_SECOND = 3
-UMLAUT = re.compile("[äöü]", re.IGNORECASE)
 _PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _term_cache: dict[str, tuple[str, ...]] = {}
@@ -85,15 +73,6 @@ def _chain() -> Any:
     from kbtui.search.index import chain
 
     return chain
-
-
-def fold(text: str) -> str:
-    """Casefold and strip Latin-style accents; vowel signs of other scripts stay."""
-    if text.isascii():
-        return text.lower()
-    text = unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS)
-    stripped = _LATIN_ACCENTS.sub("", unicodedata.normalize("NFD", text))
-    return unicodedata.normalize("NFC", stripped)
 
 
 def terms(text: str) -> list[str]:

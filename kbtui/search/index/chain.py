@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from Stemmer import Stemmer
 from whoosh.analysis import Filter, StemFilter, Token, Tokenizer
 
-from kbtui.search.index.analyser import (
+from kbtui.search.index.letters import (
     APOSTROPHE,
     INNER,
     IS_UNSPACED,

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kbtui.search.index import analyser
+from kbtui.search.index.chain import CHAIN
 
 
 @pytest.mark.parametrize(
@@ -181,3 +182,9 @@ def test_a_text_is_in_the_languages_whose_common_words_it_has(
     text: str, languages: tuple[str, ...]
 ) -> None:
     assert analyser.languages_of(text) == languages
+
+
+@given(st.from_regex(r"[A-Za-z][a-z]{0,30}", fullmatch=True))
+def test_a_plain_word_has_the_terms_that_the_chain_makes(word: str) -> None:
+    made = [token.text for token in CHAIN(word) if token.text]
+    assert list(analyser.terms_of(word)) == made

@@ -167,7 +167,10 @@ def _first_of(word: str) -> str:
 
 
 def _first_wanted(terms: Iterable[str], wanted: Container[str]) -> str | None:
-    return next((term for term in terms if term in wanted), None)
+    for term in terms:
+        if term in wanted:
+            return term
+    return None
 
 
 def terms_of(word: str) -> tuple[str, ...]:
@@ -175,9 +178,12 @@ def terms_of(word: str) -> tuple[str, ...]:
     cached = _term_cache.get(word)
     if cached is not None:
         return cached
-    found = tuple(
-        dict.fromkeys([token.text[:MAX_TERM] for token in _chain().CHAIN(word) if token.text])
-    )
+    chain = _chain()
+    if word.isascii() and word.isalpha() and word[1:].islower():
+        found = (chain.term(word)[:MAX_TERM],)  # all that the chain does with a plain word
+    else:
+        made = [token.text[:MAX_TERM] for token in chain.CHAIN(word) if token.text]
+        found = tuple(dict.fromkeys(made))
     if len(word) <= MAX_TERM:
         if len(_term_cache) >= _MAX_CACHED:
             _term_cache.clear()

@@ -124,7 +124,7 @@ def _apostrophe(word: str) -> Iterator[str]:
         yield head + tail
 
 
-def _term(word: str) -> str:
+def term(word: str) -> str:
     """Return a word in lower case, without accents, and stemmed by its script."""
     if not word.isascii():
         if _CYRILLIC.search(word):  # its endings are told by letters that folding changes
@@ -137,5 +137,5 @@ def _term(word: str) -> str:
     return str(_ENGLISH.stemWord(_IRREGULAR.get(word, word)))
 
 
-CHAIN = _Words() | _Parts() | StemFilter(_term, cachesize=0)
+CHAIN = _Words() | _Parts() | StemFilter(term, cachesize=0)
 """The analysis of a text, by Whoosh; `terms_of` keeps what it makes of each word."""

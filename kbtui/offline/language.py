@@ -69,7 +69,8 @@ _CODE = (
     pattern_of.__module__,
     "kbtui.text",
     analyser.__name__,
-    "whoosh.lang.porter2",
+    f"{analyser.__package__}.chain",
+    f"{analyser.__package__}.letters",
     "whoosh.lang.stopwords",
 )
 _AFTER_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")

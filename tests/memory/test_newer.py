@@ -77,12 +77,14 @@ def test_a_vaults_lines_are_dated_by_the_note_and_not_by_its_opening(tmp_path: P
     notes.mkdir(parents=True)
     (root / ".kbtui").mkdir()
     (notes / "old.md").write_text("---\ncreated: 2019-03-04\n---\nThe router is in the hall.\n")
+    (notes / "post.md").write_text("---\ndate: 2021-01-30T16:53:01-08:00\n---\nThe attic is dry.\n")
     (notes / "undated.md").write_text("The boiler is serviced in May.\n")
     world = World(root)
     world.say("The router is in the office now", 1)
     world.say("The boiler is serviced in June now", 1)
     view = world.kb.seen_by(Audience.OWN_MODEL)
     assert view.said_in("knowledge/facts/old.md", [4])[4].day == date(2019, 3, 4)
+    assert view.said_in("knowledge/facts/post.md", [4])[4].day == date(2021, 1, 30)
     assert view.said_in("knowledge/facts/undated.md", [1]) == {}
     assert world.newer("The boiler is serviced in May.") == ""
     world.kb.close()

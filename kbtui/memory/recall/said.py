@@ -163,12 +163,16 @@ class _File:
 
     @cached_property
     def noted_on(self) -> date | None:
-        """The day in the note's properties: `created`, or `updated` where it has one line."""
+        """The day in the note's properties: `created`, or `updated` where it has one line.
+
+        Else `date`, as notes of sites and blogs have it.
+        """
         found = parse_entry(self.path, self._text.encode("utf-8", "replace"))
         is_one_line = sum(1 for _ in lines_of(self._text)) == 1
-        for shown in (found.updated if is_one_line else None, found.created):
+        dated = found.frontmatter.get("date")
+        for shown in (found.updated if is_one_line else None, found.created, dated):
             with suppress(ValueError):
-                return date.fromisoformat((shown or "")[:10])
+                return date.fromisoformat(str(shown or "")[:10])
         return None
 
 

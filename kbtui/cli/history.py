@@ -157,9 +157,10 @@ def diff(
     since: str | None,
     until: str | None,
 ) -> int:
-    """Compare two revisions, or one with the current files; or a note between two days.
+    """Compare two revisions, or a note between two days.
 
-    A DAY is yesterday, Monday, 3 November, 2026-11-03 or a change. Exits with 1 if they differ.
+    One revision is compared with the current files. A DAY is yesterday, Monday, 3 November,
+    2026-11-03 or a change. Exits with 1 if they differ.
     """
     if bool(words) == bool(ref) or (ref and not since) or (words and (since or until)):
         raise UsageError(

@@ -30,6 +30,7 @@ READING = {
     "show --at": (("show", "alice", "--at", "HEAD"), "She lives in Graz"),
     "search": (("search", "boat"), "topics/bob.md"),
     "links": (("links", "alice"), "topics/bob.md"),
+    "similar": (("similar", "alice"), ""),
     "log": (("log",), "Bob"),
     "diff": (("diff", "HEAD"), "+edited outside"),
     "why": (("why", "topics/bob:9"), "You wrote it."),

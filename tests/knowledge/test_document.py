@@ -433,6 +433,7 @@ _FENCES_BY_HAND = {
     "models/dialects.py": "the calls that a model answers, and what it explains in code",
     "models/schema.py": "the JSON that a model answers",
     "models/written_calls.py": "the JSON that a model answers",
+    "tui/markdown/plain.py": "drops the marks of a text whose lines were joined to one",
 }
 
 

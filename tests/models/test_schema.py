@@ -85,7 +85,7 @@ async def test_forcing_that_never_works_is_an_error_and_nothing_is_remembered() 
     with ScriptedServer([Scripted("I would rather talk about the weather.")]) as server:
         model = model_at(server)
         for _ in range(2):
-            with pytest.raises(ModelAnswerError, match="shape"):
+            with pytest.raises(ModelAnswerError, match="can't be used here"):
                 await model.complete(ASK, [TOOL], force_tool="read_entry")
         assert len(server.prompts) == 6
 

@@ -21,6 +21,7 @@ from functools import cache, cached_property
 from itertools import chain, combinations, groupby, product
 from typing import Literal, NamedTuple
 
+from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.edits.figures import Day
 from kbtui.memory.edits.same_thing import about_the_same, standing
@@ -121,7 +122,7 @@ class AnswerCheck:
         self._question = question
         self._said = tuple(said)
         self._buffer = ""
-        self._is_code = False
+        self._read_text = ""
         self._whole = Line("", (), Sentence.of(""))
         self._stated = 0
         self._founded = 0
@@ -147,10 +148,11 @@ class AnswerCheck:
         return list(self._differing(whole))
 
     def _differing(self, text: str) -> Iterator[Difference]:
-        for line in text.split("\n"):
-            if line.lstrip().startswith(("```", "~~~")):
-                self._is_code = not self._is_code
-            elif not self._is_code and not line.lstrip().startswith(("#", ">")):
+        begun = self._read_text.count("\n")
+        self._read_text += text
+        code = Document(self._read_text, has_head=False, is_excerpt=True).fenced
+        for number, line in enumerate(text.split("\n"), begun):
+            if number not in code and not line.lstrip().startswith(("#", ">")):
                 plain = _plain(line)
                 for start, end in sentence_spans(plain, edited=True):
                     if (found := self.difference(plain[start:end])) is not None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from kbtui.knowledge.format.document import Document
+
 ENGLISH = "en"
 _SAMPLE = 3000  # characters
 _MIN_SIGNS = 2
@@ -19,9 +21,7 @@ _LONG = 12  # words
 _MIN_SHARE = 0.12  # of a text's words; in a sentence they are a third, in a list of terms by chance
 _MARGIN = 1.5  # the signs of a language for one of English
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_NO_PROSE = re.compile(
-    r"```.*?(?:```|\Z)|\$\$.*?\$\$|`[^`\n]*`|\$[^$\n]*\$|<[^<>\n]*>|\bhttps?:\S+", re.DOTALL
-)
+_NO_PROSE = re.compile(r"\$\$.*?\$\$|`[^`\n]*`|\$[^$\n]*\$|<[^<>\n]*>|\bhttps?:\S+", re.DOTALL)
 _HAS_OTHER = re.compile(r"[`$<]|https?:")
 _HAS_SCRIPT = re.compile("[\u0370-\u0e5b\u3041-\u9fff\uac00-\ud7a3]")
 _PARAGRAPHS = re.compile(r"\n\s*\n")
@@ -74,6 +74,10 @@ def languages_of(text: str) -> tuple[str, ...]:
 def _prose(text: str) -> str:
     """Return the beginning of a text without code, formulas, tags and addresses."""
     sample = text[:_SAMPLE]
+    code = Document(sample, has_head=False, is_excerpt=True).fenced
+    if code:
+        lines = enumerate(sample.split("\n"))
+        sample = "\n".join("" if number in code else line for number, line in lines)
     return _NO_PROSE.sub(" ", sample) if _HAS_OTHER.search(sample) else sample
 
 

@@ -63,6 +63,7 @@ else:
     )
 
 _Params = ParamSpec("_Params")
+_BODY = "entry-body"
 _BESIDE_COLUMNS = 100
 """Width in columns from which the tree is beside the entry."""
 
@@ -392,8 +393,7 @@ class NotesPane(Vertical):
         if action == "save":
             return (self.target() or "").startswith((NAME_PREFIX, "sessions/"))
         if action == "version":
-            reads = self.view is not None and self.view.body.has_focus
-            return reads and self.view is not None and len(self.view.life) > 1
+            return self._reads and self.view is not None and len(self.view.life) > 1
         if action == "now":
             return self.view is not None and self.view.is_past
         if action == "go_to_day":
@@ -404,8 +404,15 @@ class NotesPane(Vertical):
         focused = self.screen.focused
         if isinstance(focused, RowList) and self in focused.ancestors:
             return focused
-        reads = self.view is not None and self.view.body.has_focus
-        return self.view.body if self.view is not None and reads else self.knowledge_tree
+        return self.view.body if self.view is not None and self._reads else self.knowledge_tree
+
+    @property
+    def _reads(self) -> bool:
+        """Whether the text of the open note has the focus; its widgets may not be there yet."""
+        focused = self.screen.focused
+        if focused is None or self.view is None or focused.id != _BODY:
+            return False
+        return self.view in focused.ancestors
 
     def _move(self, by: int) -> None:
         widget = self._active_list()

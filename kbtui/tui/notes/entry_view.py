@@ -342,8 +342,13 @@ class EntryView(Pane):
     async def _fill_authors(self, document: Document) -> None:
         blame = self._kb.history.blame
         origins = await asyncio.to_thread(blame, document.path, text=document.text)
-        if self._shows_authors and self.document is document:
+        if self._shows_authors and self._still_shows(document):
             self.body.show_authors(origins)
+
+    def _still_shows(self, document: Document) -> bool:
+        """Return whether a document's text is shown, whatever was added around it meanwhile."""
+        shown = self.document
+        return shown is not None and (shown.path, shown.text) == (document.path, document.text)
 
     # Newer lines
 
@@ -418,7 +423,7 @@ class EntryView(Pane):
             for each in headings
         ]
         line = await pick(self, "Outline", choices, nothing="There are no headings in it.")
-        if line is not None and self.document is document:
+        if line is not None and document is not None and self._still_shows(document):
             self.body.reveal_source(line)
             self.body.focus()
 

@@ -387,3 +387,17 @@ def test_what_takes_the_path_of_a_new_entry_meanwhile_is_not_overwritten(room: R
         overlay.stage(change)
     assert room.text(path) == "# Alice, as somebody else wrote of her\n"
     assert room.library.overlay().free_path("person", "Alice", day) != path
+
+
+def test_relating_an_entry_leaves_what_is_related_as_it_is_written(room: Room) -> None:
+    text = '---\ntype: topic\nrelated:\n  - "[[bob|Bobby]]"  # since school\n---\n# Tea\n'
+    room.put("knowledge/topics/tea.md", text)
+    room.put("knowledge/people/bob.md", "# Bob\n")
+    room.put("knowledge/topics/milk.md", "# Milk\n")
+    room.adopt()
+    assert room.library.relate("topics/tea", "topics/milk") is not None
+    after = room.text("knowledge/topics/tea.md")
+    assert '  - "[[bob|Bobby]]"  # since school\n' in after
+    assert room.library.get("knowledge/topics/tea.md").related == ("bob", "topics/milk")
+    assert room.library.relate("topics/tea", "topics/milk") is None
+    assert room.text("knowledge/topics/tea.md") == after

@@ -383,17 +383,17 @@ class Library(Reader):
             UnreadableError: the file isn't UTF-8 and would lose characters.
         """
         info, other = self._entry_info(ref), self._entry_info(to)
-        related = self.get(info.path).related
-        if {other.slug, short_name(other.path)}.isdisjoint(related):
-            name = self.overlay().habits().reference(short_name(other.path))
-            with self._history.change(Actor.YOU, f"link {info.name} to {other.name}") as change:
-                old = change.read(info.path)
-                keys = {"related": [*related, name]}
-                if old is not None:
-                    new = frontmatter.set_keys(files.text_of(old), keys)
-                    change.put(info.path, _encoded_as(old, new, info.path), over=old)
-            return change.result
-        return None
+        entry = self.get(info.path)
+        if not {other.slug, short_name(other.path)}.isdisjoint(entry.related):
+            return None
+        name = self.overlay().habits().reference(short_name(other.path))
+        with self._history.change(Actor.YOU, f"link {info.name} to {other.name}") as change:
+            old = change.read(info.path)
+            keys = frontmatter.with_more(entry.frontmatter, "related", [name])
+            if old is not None and keys:
+                new = frontmatter.set_keys(files.text_of(old), keys)
+                change.put(info.path, _encoded_as(old, new, info.path), over=old)
+        return change.result
 
     def _link_target(self, info: EntryInfo) -> str:
         """Return the target of a wikilink to an entry: its slug if unique, else its path."""

@@ -255,3 +255,14 @@ async def test_entries_that_old_unread_archive_entries_speak_of_are_linked_too(r
     report = await run(room)
     assert report.remaining == 61
     assert "related: [people/alice]" in room.read("knowledge/topics/billing.md")
+
+
+async def test_what_waits_for_a_person_is_proposed_once_however_much_is_unread(room: Room) -> None:
+    machine(room, facts__server=SERVER, facts__server_2=SERVER)
+    machine(room, MEMORY="# Facts\n\n- Likes tea\n")
+    room.write(MEMORY, "# Facts\n\n- Likes tea\n- kept as it is\n- Kept as it is\n")
+    for number in range(50):
+        archive(room, f"They spoke of the server, number {number}.")
+    report = await run(room)
+    assert report.kind == "changed"
+    assert len(proposals(room)) <= 1

@@ -32,7 +32,13 @@ from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.completing import is_small, user_sentences
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, TokenBudget
+from kbtui.memory.dream.reading import (
+    ArchiveBatch,
+    ArchivePage,
+    DreamReader,
+    Problem,
+    TokenBudget,
+)
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
 from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Wording, make_edits, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
@@ -196,9 +202,11 @@ class Dream:
         words = Wording(copy, self._day(newest), user_sentences(()), is_small=False)
         end = asyncio.get_running_loop().time() + _TIDY_SECONDS
         for number, page in enumerate(pages or [ArchivePage((), ())]):
-            if number and asyncio.get_running_loop().time() > end:
-                break
-            await asyncio.to_thread(self._repair, run, page, words)
+            is_late = bool(number)  # the newest page has its time
+            while not (is_late and asyncio.get_running_loop().time() > end):
+                if not await asyncio.to_thread(self._repair, run, page, words):
+                    break  # only the first problems of each kind are named at once
+                is_late = True
         await asyncio.to_thread(self._trim_memory, run, copy, self._day(newest))
         return await _to_completion(self._finish, run, unread, copy, dry_run)
 
@@ -257,13 +265,21 @@ class Dream:
                 "Another model may do better: models.dream.model.",
             )
 
-    def _repair(self, run: _DreamRun, page: ArchivePage, words: Wording) -> None:
-        """Fix evident problems without a model, and name what is left to a person."""
+    def _repair(self, run: _DreamRun, page: ArchivePage, words: Wording) -> bool:
+        """Fix evident problems without a model, and name what is left to a person.
+
+        Returns:
+            Whether anything was fixed.
+        """
         found, texts = self._reader.find_problems(page, words.copy)
+        found = [each for each in found if each not in run.tried]
+        run.tried.update(found)  # what waits for a person stands there still
         edits = {each: each.edit(texts.get(each.path, "")) for each in found}
-        run.done += make_edits([each for each in edits.values() if each is not None], words)[0]
+        done = make_edits([each for each in edits.values() if each is not None], words)[0]
+        run.done += done
         left = [each.named for each, edit in edits.items() if edit is None and each.named]
         run.left = list(dict.fromkeys([*run.left, *left]))
+        return bool(done)
 
     def _finish(
         self,
@@ -356,6 +372,7 @@ class _DreamRun:
     ended: str = ""
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    tried: set[Problem] = field(default_factory=set)
 
     @property
     def model_name(self) -> str:

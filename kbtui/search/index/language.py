@@ -74,8 +74,8 @@ def languages_of(text: str) -> tuple[str, ...]:
 def _prose(text: str) -> str:
     """Return the beginning of a text without code, formulas, tags and addresses."""
     sample = text[:_SAMPLE]
-    code = Document(sample, has_head=False, is_excerpt=True).fenced
-    if code:
+    may_have_code = "`" in sample or "~" in sample
+    if may_have_code and (code := Document(sample, has_head=False, is_excerpt=True).fenced):
         lines = enumerate(sample.split("\n"))
         sample = "\n".join("" if number in code else line for number, line in lines)
     return _NO_PROSE.sub(" ", sample) if _HAS_OTHER.search(sample) else sample
@@ -121,8 +121,8 @@ def _told(signs: _Signs, script: str, least: int) -> str:
     scores = signs.scores
     if script or not scores:
         return script
-    best = max(scores, key=lambda language: (scores[language], language == ENGLISH))
-    if best == ENGLISH:
+    best = max(scores, key=scores.__getitem__)
+    if scores[best] == scores.get(ENGLISH):
         return ENGLISH
     is_long = signs.words >= _LONG
     least = max(least, _MIN_SIGNS_IF_LONG) if is_long else least - (not signs.is_ascii)

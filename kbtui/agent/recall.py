@@ -80,8 +80,13 @@ class Recall:
             " answer may lack it."
         )
 
-    def lines(self) -> Sequence[tuple[str, int, str]]:
-        """Return what was found of what the user said or noted: file, line and text."""
+    def lines(self) -> Sequence[tuple[str, int, str]] | None:
+        """Return what was found of what the user said or noted: file, line and text.
+
+        None if nothing could be looked up.
+        """
+        if self._thread is None or self.problem:
+            return None
         return [
             (each.path, max(1, each.number), each.text)
             for each in self._found

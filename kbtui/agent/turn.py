@@ -91,7 +91,8 @@ class Turn:
         earlier: The earlier line that a stored statement may be about.
         order: What the message told to do with the notes.
         notice: What the user should know of the prompt; may be empty.
-        recalled: Returns what is known about the message: file, line and text.
+        recalled: Returns what is known about the message: file, line and text; None if it wasn't
+            looked up.
     """
 
     id: str
@@ -108,7 +109,7 @@ class Turn:
     earlier: Earlier | None = None
     order: Order | None = None
     notice: str = ""
-    recalled: Callable[[], Sequence[tuple[str, int, str]]] = tuple
+    recalled: Callable[[], Sequence[tuple[str, int, str]] | None] = lambda: None
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
@@ -323,7 +324,7 @@ class Turn:
             for each in earlier
             if each.role == "user" and each.id != self.said.id
         ]
-        sources, known = self.context.sources.shown, [*said, *self.recalled()]
+        sources, known = self.context.sources.shown, [*said, *(self.recalled() or ())]
         return StreamedCheck(sources, self.said.content, known, self._tell_difference)
 
     def _tell_difference(self, difference: Difference) -> None:
@@ -386,9 +387,14 @@ class Turn:
             self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
         changes = tuple(self._changes)
-        is_unfounded = self._check is not None and self._check.is_unfounded
+        is_unfounded = self._is_unfounded()
         left = (self.not_kept, self.earlier, self.order, self._differs, is_unfounded)
         return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
+
+    def _is_unfounded(self) -> bool:
+        """Return whether a question was answered by what is nowhere in the notes, looked up."""
+        is_looked_up = self.recalled() is not None and not self._changes
+        return is_looked_up and self._check is not None and self._check.is_unfounded
 
     def _keep_partial(self) -> None:
         text = "".join(self._partial)

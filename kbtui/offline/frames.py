@@ -91,6 +91,12 @@ def without_quoted(text: str) -> str:
     return _QUOTED.sub(" ", text)
 
 
+@cache
+def all_codes() -> tuple[str, ...]:
+    """Return the codes of all languages, for `found_in` where a text may be in any."""
+    return tuple([each.code for each in languages()])
+
+
 def relations_of(text: str) -> frozenset[str]:
     """Return the words by which a sentence names somebody of the speaker's: *sister*."""
     plain = _plain(text)

@@ -98,3 +98,15 @@ async def test_an_answer_is_never_lost_by_its_check(
         told = await ask(kb, session, "What is the rent in Mainz?", model_at(server))
     assert told.finished.text == "Your rent in Mainz is 890 euros."
     assert told.finished.differs == ()
+
+
+async def test_where_nothing_could_be_looked_up_nothing_is_called_unfounded(
+    kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise OSError("the index is damaged")
+
+    monkeypatch.setattr("kbtui.agent.recall.Quoting.about", broken)
+    with ScriptedServer([Reply("Lake Baikal in Siberia is the deepest lake on Earth.")]) as server:
+        told = await ask(kb, session, "Which lake is the deepest?", model_at(server))
+    assert not told.finished.is_unfounded

@@ -26,13 +26,13 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal
 
 from kbtui.memory.edits.sentences import Sentence, form_among
 from kbtui.memory.edits.turned import names_in
-from kbtui.memory.edits.values import TITLES
+from kbtui.memory.edits.values import titles
 from kbtui.offline.frames import (
     ALMOST,
     BOUND,
@@ -46,13 +46,14 @@ from kbtui.offline.frames import (
     QUOTED,
     SAYS,
     WISH,
+    all_codes,
     blanked,
     found_in,
     frames_of,
     relations_of,
     spoken_in,
 )
-from kbtui.offline.language import Language, begins, folded, language_of, languages, of_all, tokens
+from kbtui.offline.language import Language, begins, folded, language_of, of_all, tokens
 from kbtui.offline.message import asks
 from kbtui.offline.times import times_in
 from kbtui.search.index import analyser
@@ -200,12 +201,7 @@ def _names_of(*texts: str) -> frozenset[str]:
 
 def _is_particle(word: str) -> bool:
     """Return whether a word is no verb: *to*, *for*, *in*."""
-    return any(found_in(word, each, _all_codes()) for each in ("places", "purposes"))
-
-
-@cache
-def _all_codes() -> tuple[str, ...]:
-    return tuple(each.code for each in languages())
+    return any(found_in(word, each, all_codes()) for each in ("places", "purposes"))
 
 
 @lru_cache(maxsize=4_096)
@@ -245,8 +241,8 @@ def standing(question: str, line: str) -> float:
 def _owners(line: _Line) -> frozenset[str]:
     """Return whose a line says that something is: my sister's, the landlord's."""
     marked = (found[0] for found in _OWNER.finditer(line.text))
-    titles = {folded(found[1]) for found in _TITLED.finditer(line.text)} & TITLES
-    return frozenset({*map(folded, marked), *relations_of(line.text)}) - titles  # Frau Ebel
+    before = {folded(found[1]) for found in _TITLED.finditer(line.text)} & titles()
+    return frozenset({*map(folded, marked), *relations_of(line.text)}) - before  # Frau Ebel
 
 
 def about_the_same(one: str, other: str) -> bool:

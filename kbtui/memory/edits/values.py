@@ -12,7 +12,16 @@ from typing import Literal
 from kbtui.memory.edits.figures import Day, figures_and_dates
 from kbtui.memory.edits.sentences import Sentence
 from kbtui.offline.frames import found_in
-from kbtui.offline.language import holds, language_of, of_all, significant_terms, stems_of, tokens
+from kbtui.offline.language import (
+    folded,
+    holds,
+    language_of,
+    languages,
+    of_all,
+    significant_terms,
+    stems_of,
+    tokens,
+)
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
@@ -32,17 +41,7 @@ _INITIAL = re.compile(r"(?<!\w)[A-Z]\.$")
 _NUMBERED = re.compile(r"\bno\.\s?(?=\d)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ANSWERED = re.compile(r"^\w+[,.:!]\s+")
-_UNITS = {"€": "eur", "$": "dollar", "£": "pound", "%": "percent", "°": "degree"}
-_UNIT_WORDS = {
-    **dict.fromkeys(("eur", "euro", "euros"), "eur"),
-    **dict.fromkeys(("usd", "dollar", "dollars", "dólares"), "dollar"),
-    **dict.fromkeys(("gbp", "pound", "pounds", "quid"), "pound"),
-    **dict.fromkeys(("percent", "prozent", "ciento", "cent"), "percent"),
-    **dict.fromkeys(("km", "kilometer", "kilometers", "kilometres", "kilómetros"), "km"),
-    **dict.fromkeys(("kg", "kilo", "kilos", "kilogram", "kilograms"), "kg"),
-    **dict.fromkeys(("min", "minute", "minutes", "minuten", "minutos", "minuti"), "min"),
-}
-TITLES = frozenset({"dr", "mr", "mrs", "ms", "frau", "herr", "herrn", "señor", "señora", "madame"})
+_SIGNS = {"€": "eur", "$": "dollar", "£": "pound", "%": "percent", "°": "degree"}
 _NEAR = 2  # words beside a number
 
 
@@ -59,7 +58,7 @@ class Value:
     @property
     def units(self) -> frozenset[str]:
         """The units of measure among its labels."""
-        return self.labels & {*_UNITS.values(), *_UNIT_WORDS.values()}
+        return self.labels & _units_of_measure()
 
     @cached_property
     def numbers(self) -> frozenset[float]:
@@ -98,7 +97,7 @@ class Line:
     def topic(self) -> frozenset[str]:
         """The stems of its words that are no values."""
         valued = {term for each in self.values for term in analyser.terms(each.text)}
-        valued |= {term for each in self.values for term in each.units} | TITLES
+        valued |= {term for each in self.values for term in each.units} | titles()
         return frozenset(
             each
             for each in self.sentence.stems
@@ -141,7 +140,7 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
             readings.add(figure.text)
         yield Value(figure.text, "number", sort, frozenset(readings), labels)
     for name in names.names_in(text):
-        stems = frozenset(analyser.terms(name)) - TITLES
+        stems = frozenset(analyser.terms(name)) - titles()
         if stems and not _ELIDED.match(name) and not any(map(str.isdigit, name)):
             yield Value(name, "name", _form_of(name, text), stems)
 
@@ -150,7 +149,7 @@ def _form_of(name: str, text: str) -> str:
     """Return how sure it is that a word with a capital is a name: "sure", "start" or "noun"."""
     before = text[: text.find(name)].rstrip()
     last = tokens(before)[-1:]
-    if " " in name or (last and last[0].word in TITLES) or _INITIAL.search(before):
+    if " " in name or (last and last[0].word in titles()) or _INITIAL.search(before):
         return "sure"
     language = language_of(text)
     at_start = "noun" if language.nouns_have_capitals else "start"
@@ -194,8 +193,8 @@ def _labels(text: str, shown: str, unit: str) -> frozenset[str]:
     before = tokens(text[:start])[-_NEAR - 1 :]
     after = tokens(text[start + len(shown) :])[:_NEAR]
     words = [each.word for each in (*after, *before)]
-    found = {_UNITS[unit]} if unit in _UNITS else set()
-    found |= {_UNIT_WORDS.get(each, each) for each in words if each in _UNIT_WORDS or each == "eur"}
+    units = _units()
+    found = [*filter(None, [_SIGNS.get(unit), *map(units.get, words)])]
     if found:
         return frozenset(found)
     return frozenset(term for each in words for term in significant_terms(each))
@@ -244,7 +243,25 @@ def _is_rival(value: Value, other: Value) -> bool:
 
 
 @cache
+def titles() -> frozenset[str]:
+    """Return the words before a name that are no part of it, folded: Dr, Frau, Señora."""
+    return frozenset([folded(word) for each in languages() for word in each.frames["titles"]])
+
+
+@cache
+def _units() -> dict[str, str]:
+    """Return the units of measure by their spellings, folded, each with one name for all."""
+    groups = [group.split() for each in languages() for group in each.frames["units"]]
+    return {folded(spelling): group[0] for group in groups for spelling in group}
+
+
+@cache
+def _units_of_measure() -> frozenset[str]:
+    return frozenset([*_SIGNS.values(), *_units().values()])
+
+
+@cache
 def telling_nothing() -> frozenset[str]:
     """Return the stems of words by which no two lines are about the same thing."""
-    units = frozenset(term for each in _UNIT_WORDS for term in analyser.terms_of(each))
+    units = frozenset(term for each in _units() for term in analyser.terms_of(each))
     return units | stems_of("self") | stems_of("agree") | stems_of("deny") | stems_of("talk")

@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from functools import cache, cached_property
-from itertools import chain, combinations, groupby, product
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
-from kbtui.memory.edits.figures import Day
+from kbtui.memory.edits.reckoning import follows
 from kbtui.memory.edits.same_thing import about_the_same, standing
 from kbtui.memory.edits.sentences import Sentence, shared_stems
 from kbtui.memory.edits.values import (
@@ -37,9 +35,18 @@ from kbtui.memory.edits.values import (
     values_of,
 )
 from kbtui.memory.records.journal import without_dates
-from kbtui.offline.frames import CONDITION, FICTION, PAST, WISH, found_in, frames_of
+from kbtui.offline.frames import (
+    CONDITION,
+    FICTION,
+    PAST,
+    WISH,
+    all_codes,
+    found_in,
+    frames_of,
+)
 from kbtui.offline.language import languages, significant_terms
 from kbtui.offline.lines import lines_of, sentence_spans
+from kbtui.offline.message import asks
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
@@ -47,19 +54,16 @@ _CITED = re.compile(r"\s*\[\d{1,3}(?:\s*,\s*\d{1,3})*\](?!\()")
 _MARKUP = re.compile(r"\*\*|__|`|~~|^[ \t]*(?:[-*+>#|]+|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|\[\[(?:[^\]\n|]*\|)?([^\]\n]+)\]\]")
 _DATED = re.compile(r"^\(?\d{4}-\d\d-\d\d\)?[:,]?\s+(?:\d\d:\d\d\s+)?")
-_CLAUSES = re.compile(r"[,;]\s+|\s(?:and|und|y|e|et)\s")
 _CLAUSE = re.compile(r"(?<=[,;:\u2013\u2014])\s+")
 _ENDS = re.compile(r"[.!?:\s]")
 _UNSAID = frozenset({CONDITION, FICTION, WISH})
 _COVERED = 0.6  # of a sentence's words, of which a line is about the same thing
 _LOOSELY = 0.33  # the same, where the line answers the question
 _HALF = 0.5
-_SOME_YEAR = 2026  # of days without one
 _BEFORE = 20  # characters
 _TELLING = 2  # words and values of a sentence that states something
 _DENIED = 0.66
 _CANDIDATES = 6
-_MOST_NUMBERS = 60
 _CLEARLY = 1.0  # by how much a line must stand better than another one
 _MAX_SENTENCE = 400  # characters
 
@@ -129,8 +133,8 @@ class AnswerCheck:
 
     @property
     def is_unfounded(self) -> bool:
-        """Whether the answer states something, of which nothing stands in the lines."""
-        return bool(self._stated and not self._founded)
+        """Whether it answers a question with something of which nothing stands in the lines."""
+        return bool(self._stated and not self._founded) and asks(self._question)
 
     def feed(self, text: str) -> list[Difference]:
         """Add a piece of the answer, and compare the sentences that are whole now."""
@@ -148,11 +152,15 @@ class AnswerCheck:
         return list(self._differing(whole))
 
     def _differing(self, text: str) -> Iterator[Difference]:
+        if not text:
+            return
+        before = self._read_text.rpartition("\n")[2]  # of the line that the text goes on with
         begun = self._read_text.count("\n")
         self._read_text += text
         code = Document(self._read_text, has_head=False, is_excerpt=True).fenced
         for number, line in enumerate(text.split("\n"), begun):
-            if number not in code and not line.lstrip().startswith(("#", ">")):
+            whole, before = before + line, ""
+            if number not in code and not whole.lstrip().startswith(("#", ">")):
                 plain = _plain(line)
                 for start, end in sentence_spans(plain, edited=True):
                     if (found := self.difference(plain[start:end])) is not None:
@@ -162,7 +170,7 @@ class AnswerCheck:
         """Return how a sentence differs from the line about the same thing; None if it doesn't."""
         if len(sentence) > _MAX_SENTENCE or sentence.endswith("?"):
             return None
-        if found_in(sentence, "generally", _codes()):
+        if found_in(sentence, "generally", all_codes()):
             return None  # of what is so elsewhere
         parts = [part for part in _CLAUSE.split(sentence) if not frames_of(part) & _UNSAID]
         line = self._read(" ".join(parts))
@@ -275,7 +283,7 @@ class AnswerCheck:
                 continue
             if value.kind == "number" and self._is_rough(line, value):
                 continue
-            if self._is_free(value) or self._is_worked_out(value):
+            if self._is_free(value) or follows(value, self._whole, self._rows):
                 continue
             told = self._clause_with(line, value)
             near = self._near(told, besides=value)
@@ -285,7 +293,7 @@ class AnswerCheck:
 
     def _clause_with(self, line: Line, value: Value) -> Line:
         """Return the clause that a value stands in, if it tells alone what it is about."""
-        for text in _CLAUSES.split(line.text):
+        for text in _clauses().split(line.text):
             if value.text in text:
                 clause = self._read(text)
                 others = [each for each in clause.values if not each.is_same(value)]
@@ -296,7 +304,7 @@ class AnswerCheck:
     def _is_rough(self, line: Line, value: Value) -> bool:
         """Return whether an answer says that a number is about right."""
         before = line.text[: line.text.find(value.text)][-_BEFORE:]
-        return bool(found_in(before, "roughly", _codes()))
+        return bool(found_in(before, "roughly", all_codes()))
 
     def _row_with_another(
         self, line: Line, value: Value, near: Sequence[tuple[float, _Row]]
@@ -320,25 +328,24 @@ class AnswerCheck:
         ]
         if not others:
             return False
-        covered = self._coverage(line, row, besides=value)
-        asked = bool(self._asked) and len(
-            shared_stems(self._asked, row.sentence.stems)
-        ) >= _HALF * len(self._asked)
-        enough = _LOOSELY if asked else _COVERED
-        if covered < enough:
+        if self._coverage(line, row, besides=value) < self._enough(row):
             return False
-        if value.kind == "number":
-            if any(value.labels & each.labels for each in others):
-                return True
-            own = [
-                each
-                for each in line.values
-                if (each.kind, each.sort) == ("number", value.sort) and not row.has(each)
-            ]
-            return len(others) == len(own) == 1
-        if value.kind == "date":
-            return any(value.labels & each.labels for each in others)
-        return may_stand_for(value, others) or any(row.has(value) for row in self._rows)
+        if value.kind == "name":
+            return may_stand_for(value, others) or any(row.has(value) for row in self._rows)
+        if any(value.labels & each.labels for each in others):
+            return True
+        return value.kind == "number" and len(others) == 1 and self._is_only(value, line, row)
+
+    def _enough(self, row: _Row) -> float:
+        """Return the share of a sentence that a line must have: less if it answers the question."""
+        asked = len(shared_stems(self._asked, row.sentence.stems))
+        return _LOOSELY if self._asked and asked >= _HALF * len(self._asked) else _COVERED
+
+    @staticmethod
+    def _is_only(value: Value, line: Line, row: _Row) -> bool:
+        """Return whether a number is the only one of its kind that a line lacks."""
+        own = [each for each in line.values if (each.kind, each.sort) == ("number", value.sort)]
+        return [each for each in own if not row.has(each)] == [value]
 
     def _is_surely_named(self, value: Value) -> bool:
         return any(
@@ -347,7 +354,7 @@ class AnswerCheck:
 
     def _is_swapped(self, line: Line, value: Value, row: _Row) -> bool:
         """Return whether a value is told of something else in the same line."""
-        clauses = [self._read(each) for each in _CLAUSES.split(row.text)]
+        clauses = [self._read(each) for each in _clauses().split(row.text)]
         named = (each for each in line.values if each.kind == "name" and each is not value)
         own = (
             line.topic
@@ -371,58 +378,16 @@ class AnswerCheck:
         found = rivals(self._whole, value, clause)
         return any(value.kind != "number" or value.labels & each.labels for each in found)
 
-    def _is_worked_out(self, value: Value) -> bool:
-        """Return whether a number follows from two that were shown: their sum, 7 nights at 98."""
-        if value.kind == "date":
-            return self._is_counted_day(value)
-        if value.kind != "number" or value.sort:
-            return False
-        if any(row.has(value) for row in self._rows):
-            return False
-        is_reckoned = bool(found_in(self._whole.text, "reckoned", _codes()))
-        factors = self._whole.counts - value.numbers | ({2.0} if is_reckoned else set())
-        shown: set[float] = set()
-        alike: set[float] = set()
-        for row in self._rows:
-            own = [each for each in row.values if each.kind == "number"]
-            pairs = [product(one.numbers, two.numbers) for one, two in combinations(own, 2)]
-            results = {each for pair in pairs for one, two in pair for each in _results(one, two)}
-            if results & value.numbers:
-                return True
-            shown |= row.counts
-            alike.update(*(each.numbers for each in own if each.labels & value.labels))
-        sums = combinations(sorted(alike)[:_MOST_NUMBERS], 2)
-        products = product(sorted(shown)[:_MOST_NUMBERS], sorted(factors)[:_MOST_NUMBERS])
-        return any(
-            {round(one + two, 6), round(abs(one - two), 6)} & value.numbers for one, two in sums
-        ) or any(
-            {round(one * two, 6), round(one / two, 2) if two else 0.0} & value.numbers
-            for one, two in products
-        )
-
-    def _is_counted_day(self, value: Value) -> bool:
-        """Return whether a day is so many days or weeks after one that was shown."""
-        days = [day for day in value.readings if isinstance(day, Day) and day.month and day.day]
-        for row in self._rows:
-            plain = (each.numbers for each in row.values if each.sort != "time")
-            counts = {*self._whole.counts, *chain.from_iterable(plain)}
-            shown = [day for each in row.values for day in each.readings if isinstance(day, Day)]
-            for begun, count, unit in product(shown, counts, (1, 7)):
-                for each in days:
-                    if count and _days_between(begun, each) == count * unit:
-                        return True
-        return False
-
     def _denial(self, line: Line, near: Sequence[tuple[float, _Row]]) -> Difference | None:
         """Return whether the line about the same thing denies it, and the sentence doesn't."""
         if frames_of(line.text) & {PAST} and len(near) > 1:
             return None
-        if any(found_in(each, "withheld", _codes()) for each in (line.text, near[0][1].text)):
+        if any(found_in(each, "withheld", all_codes()) for each in (line.text, near[0][1].text)):
             return None  # it says in another word that something isn't so
         is_denied = denies(line.text)
         best = near[0][0]
         for stands, row in near:
-            clauses = [self._read(each) for each in _CLAUSES.split(row.text)]
+            clauses = [self._read(each) for each in _clauses().split(row.text)]
             if stands < best + _CLEARLY and any(
                 is_denied != denies(each.text) and self._says_the_same(line, each)
                 for each in [row, *(clauses[1:] and clauses)]
@@ -448,24 +413,13 @@ class AnswerCheck:
         return is_covered and all(other.has(each) for each in line.values if each.sort != "noun")
 
 
-def _results(one: float, two: float) -> set[float]:
-    """Return what two numbers come to."""
-    found = {one + two, abs(one - two), one * two, one * two / 100}
-    return {round(each, 6) for each in found}
-
-
 @cache
-def _codes() -> tuple[str, ...]:
-    return tuple(each.code for each in languages())
-
-
-def _days_between(first: Day, last: Day) -> int | None:
-    """Return the days from one day to another, in the same year where none is given."""
-    with suppress(ValueError, TypeError):
-        year = first.year or last.year or _SOME_YEAR
-        begun = date(year, first.month or 0, first.day or 0)
-        return (date(last.year or year, last.month or 0, last.day or 0) - begun).days
-    return None
+def _clauses() -> re.Pattern[str]:
+    """Return what stands between two clauses: a comma, or a word that joins them."""
+    joins = "|".join(
+        sorted({re.escape(word) for each in languages() for word in each.frames["joins"]})
+    )
+    return re.compile(rf"[,;]\s+|\s(?:{joins})\s")
 
 
 def _plain(text: str) -> str:

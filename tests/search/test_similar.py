@@ -116,3 +116,14 @@ def test_a_model_that_fails_is_said(filled: Desk) -> None:
     found = index.similar(CAR)
     assert found.notes == ()
     assert "away" in found.notice
+
+
+def test_code_and_comments_are_no_sentence_that_is_alike(desk: Desk) -> None:
+    desk.write(CAR, "# Car\n\nThe car needs new tyres before the holiday.\n")
+    desk.write(
+        "knowledge/topics/other.md",
+        "# Other\n\n```\nthe car needs new tyres before the holiday\n```\n\n"
+        "%% the car needs new tyres before the holiday %%\n\n> Tyres are sold for a car.\n",
+    )
+    (found,) = desk.index(model=ReadyModel(WordEmbedder())).similar(CAR, wait=True).notes
+    assert (found.line, found.sentence) == (9, "Tyres are sold for a car.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.knowledge.format.document import Document
 from kbtui.search.query.fusion import as_first, foreign_documents
 from kbtui.search.results import SimilarNote
 from kbtui.text import clean_line, shorten
@@ -36,7 +37,8 @@ _MIN_LETTERS = 12
 _WIDTH = 240
 _BATCH = 64
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")  # noqa: RUF001
-_MARKS = re.compile(r"^(?:[#>*+-]+|\d+[.)]|\[[ x]\]|\s)+")
+_QUOTE_MARK = re.compile(r"^[>\s]+")
+_SAID = ("paragraph", "item", "task", "quote", "row")
 MIN_COSINE = 0.35
 """What two unrelated notes reach by chance, on the bundled model's scale."""
 
@@ -140,20 +142,20 @@ def _note(row: ChunkRow, score: float, space: Space, own: Vectors) -> SimilarNot
 
 
 def _sentences(row: ChunkRow) -> Iterator[tuple[int, str]]:
-    """Yield the first sentences of a chunk with their lines, without headings."""
-    at, found = 0, 0
-    text = row.chunk.text
-    for part in [*_SENTENCE.finditer(text), None]:
-        end = part.start() if part is not None else len(text)
-        sentence = clean_line(_MARKS.sub("", text[at:end].strip()))
-        is_heading = text[at:end].lstrip().startswith("#")
-        if not is_heading and sum(map(str.isalpha, sentence)) >= _MIN_LETTERS:
-            lead = len(text[at:end]) - len(text[at:end].lstrip())
-            yield row.chunk.lines[0] + text.count("\n", 0, at + lead), sentence
-            found += 1
+    """Yield the first sentences of a chunk with their lines, as a reader sees them."""
+    text, found = row.chunk.text, 0
+    document = Document(text, has_head=False, is_excerpt=True)
+    for block in document.walk():
+        at = block.start
+        for part in _SENTENCE.split(text[block.start : block.end]):
+            at = text.index(part, at)
+            sentence = clean_line(_QUOTE_MARK.sub("", part))
+            if block.kind in _SAID and sum(map(str.isalpha, sentence)) >= _MIN_LETTERS:
+                yield row.chunk.lines[0] + document.line_at(at), sentence
+                found += 1
             if found >= _MAX_SENTENCES:
                 return
-        at = part.end() if part is not None else end
+            at += len(part)
 
 
 def _unit(vector: Vectors) -> Vectors:

@@ -127,3 +127,9 @@ def test_code_and_comments_are_no_sentence_that_is_alike(desk: Desk) -> None:
     )
     (found,) = desk.index(model=ReadyModel(WordEmbedder())).similar(CAR, wait=True).notes
     assert (found.line, found.sentence) == (9, "Tyres are sold for a car.")
+
+
+def test_a_note_without_a_sentence_is_like_none(desk: Desk) -> None:
+    desk.write(CAR, "# Car\n\nThe car needs new tyres before the holiday.\n")
+    desk.write("knowledge/topics/blank.md", "# The car needs new tyres\n\n## Tyres\n")
+    assert desk.index(model=ReadyModel(WordEmbedder())).similar(CAR, wait=True).notes == ()

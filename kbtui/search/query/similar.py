@@ -124,16 +124,20 @@ def most_similar(
             if row is None or row.path in found or hides(row.path):
                 continue
             space = spaces[-1 if foreign[number] or foreign[numbers].any() else 0]
-            found[row.path] = _note(row, float(near[number]), space, space.of(numbers))
+            note = _note(row, float(near[number]), space, space.of(numbers))
+            if note is not None:  # a template may have nothing to say
+                found[row.path] = note
             if len(found) >= limit:
                 return tuple(found.values())
     return tuple(found.values())
 
 
-def _note(row: ChunkRow, score: float, space: Space, own: Vectors) -> SimilarNote:
-    """Return a similar note with the sentence that is most alike."""
+def _note(row: ChunkRow, score: float, space: Space, own: Vectors) -> SimilarNote | None:
+    """Return a similar note with the sentence that is most alike; None if it has none."""
     sentences = list(_sentences(row))
-    line, text = sentences[0] if sentences else (row.chunk.lines[0], row.file.title)
+    if not sentences:
+        return None
+    line, text = sentences[0]
     if len(sentences) > 1 and len(own) and space.embedder.is_local:
         vectors = space.embedder.documents([sentence for _, sentence in sentences])
         line, text = sentences[int((vectors @ own.T).max(axis=1).argmax())]

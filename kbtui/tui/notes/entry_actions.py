@@ -239,8 +239,7 @@ async def compare(
     if found is None:
         tell(node, f"Nothing was changed in {clean_line(title)} from {begin} to {end}.")
         return
-    counts = f"{counted(found.added, 'line')} came, {counted(found.removed, 'line')} went."
-    await confirm(node, f"{clean_line(title)}, {begin} to {end}", counts, {}, (found,))
+    await confirm(node, clean_line(title), f"What changed from {begin} to {end}.", {}, (found,))
 
 
 async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:

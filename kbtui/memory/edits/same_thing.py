@@ -46,7 +46,6 @@ from kbtui.offline.frames import (
     QUOTED,
     SAYS,
     WISH,
-    all_codes,
     blanked,
     found_in,
     frames_of,
@@ -177,14 +176,14 @@ def is_newer(line: str, of: str) -> bool:
 def _is_newer(line: str, of: str) -> bool:
     codes = tuple(each.code for each in spoken_in(f"{of}\n{line}"))
     language = language_of(f"{of}\n{line}")
-    names = _names_of(statement_of(of), statement_of(line))
+    names = _names_of(codes, statement_of(of), statement_of(line))
     old, new = (_read(each, language, codes, names) for each in (of, line))
     if not old.items or not new.items or not _may_be_newer(new, old):
         return False
     return _Pair(old, new).is_newer
 
 
-def _names_of(*texts: str) -> frozenset[str]:
+def _names_of(codes: tuple[str, ...], *texts: str) -> frozenset[str]:
     """Return the words of names in two lines; one that only begins both has a verb after it."""
     found = frozenset(token.word for each in names_in(*texts) for token in tokens(each))
     begun = [tokens(each)[:2] for each in texts]
@@ -193,15 +192,23 @@ def _names_of(*texts: str) -> frozenset[str]:
     first = begun[0][0].word
     within = any(token.word == first for each in texts for token in tokens(each)[1:])
     is_subject = all(
-        each[1:] and text[each[0].end : each[1].start] == " " and not _is_particle(each[1].word)
+        each[1:]
+        and text[each[0].end : each[1].start] == " "
+        and not _has_particle(text[each[1].start :], codes)
         for text, each in zip(texts, begun, strict=True)
     )
     return found if within or is_subject else found - {first}
 
 
-def _is_particle(word: str) -> bool:
-    """Return whether a word is no verb: *to*, *for*, *in*."""
-    return any(found_in(word, each, all_codes()) for each in ("places", "purposes"))
+def _has_particle(text: str, codes: tuple[str, ...]) -> bool:
+    """Return whether a text begins with *to*, *for* or *in*, and not with a verb such as *a vu*."""
+    begun = {
+        name
+        for name in ("places", "purposes", "happened")
+        for start, _ in found_in(text, name, codes)
+        if start == 0
+    }
+    return bool(begun) and "happened" not in begun
 
 
 @lru_cache(maxsize=4_096)

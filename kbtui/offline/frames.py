@@ -223,9 +223,10 @@ def _evident(text: str) -> frozenset[str]:
 
 
 def _kinds(code: str, plain: str) -> list[str]:
+    certain = _pattern(code, _CERTAIN).sub(" ", plain)  # "wurde" is none, though "würde" is
     texts = {
-        # "Would like" is none, and "wurde" none either, though "würde" is.
-        CONDITION: _pattern(code, _CERTAIN).sub(" ", _pattern(code, WISH).sub(" ", plain)),
+        CONDITION: _pattern(code, WISH).sub(" ", certain),  # "would like" is none either
+        PAST: certain,  # nor is "avant-hier", though "avant" is
         SAYS: _own_saying(code).sub(" ", plain),
     }
     found = [kind for kind in _BY_WORDS if _pattern(code, kind).search(texts.get(kind, plain))]

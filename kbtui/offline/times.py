@@ -283,7 +283,7 @@ def _walk(
             yield from _walk(below, language, text, words, stop, slots=own, begun=True)
 
 
-_SLOTS = ("NUMBER", "UNIT", "HALF", "HOUR", "WEEKDAY", "WEEKDAYS", "MONTH")
+_SLOTS = ("HALF", "NUMBER", "UNIT", "HOUR", "WEEKDAY", "WEEKDAYS", "MONTH")
 
 
 def _slot(
@@ -344,7 +344,11 @@ def _is_complete(match: _Match, own: Sequence[Token], following: Sequence[Token]
     if unit := match.slot("UNIT"):
         return unit[0] in ("year", "month")
     is_clock = match.key == "clock" and own[0].word not in match.language.slots["NUMBER"]
-    return is_clock or not following or following[0].word in match.language.stop_words
+    if is_clock or not following:
+        return True
+    word = following[0].word
+    is_time = word in match.language.times  # ten to eight [tonight]
+    return is_time or word in match.language.stop_words
 
 
 def _has_date(language: Language, words: Sequence[Token], at: int) -> bool:

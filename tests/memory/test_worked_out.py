@@ -14,6 +14,24 @@ from kbtui.offline.times import clock_times
 THURSDAY = datetime(2026, 11, 26, 14, 30)  # noqa: DTZ001 - the user's own clock
 
 RIGHT = [
+    ("I've had the dog for four years now.", "The user has had the dog since 2022"),
+    ("Doors open at ten to eight tonight.", "Doors open on 2026-11-26 at 19:50"),
+    ("The MOT runs out mid-December.", "The MOT runs out in December 2026"),
+    ("The course starts in the new year.", "The course starts in 2027"),
+    ("I bought the bike a year and a half ago.", "The user bought the bike in May 2025"),
+    ("The report is due by the end of the year.", "The report is due in 2026"),
+    ("Seit anderthalb Jahren wohne ich in Kassel.", "Wohnt seit Mai 2025 in Kassel"),
+    ("Vor einem Vierteljahr habe ich gekündigt.", "Der Nutzer hat im August 2026 gekündigt"),
+    ("Die Miete ist bis Monatsende fällig.", "Die Miete ist im November 2026 fällig"),
+    ("Hace año y medio dejé el club.", "El usuario dejó el club en mayo de 2025"),
+    ("El informe es para finales de año.", "El informe es para 2026"),
+    ("Le bail finit dans un an et demi.", "Le bail finit en mai 2028"),
+    (
+        "Avant-hier, la chaudière est tombée en panne.",
+        "La chaudière est tombée en panne le 2026-11-24",
+    ),
+    ("Il corso finisce a fine mese.", "Il corso finisce a novembre 2026"),
+    ("Ho venduto la barca un anno e mezzo fa.", "Ha venduto la barca a maggio 2025"),
     ("The lease of the Linden flat ends in two months.", "The Linden lease ends in January 2027"),
     ("I quit smoking three months ago.", "The user quit smoking in August 2026"),
     ("I moved to Ulm two years ago.", "The user moved to Ulm in 2024"),

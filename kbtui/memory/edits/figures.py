@@ -163,11 +163,7 @@ def _days_meant(text: str, said: datetime | date) -> Meant:
         if by.year
     }
     named = [*chain(*readings)]
-    given = {
-        found
-        for meant in named
-        for found in [*_joined(meant, sure)] or map(day_of, _days(meant, day))
-    }
+    given = {found for meant in named for found in [*_joined(meant, sure)] or _nearest(meant, day)}
     return Meant(frozenset(sure | births | given), bool(times))
 
 
@@ -185,16 +181,20 @@ def _joined(named: Day, sure: Iterable[Day]) -> Iterator[Day]:
                 yield Day(by.year, month)
 
 
-def _days(meant: Day, said: date) -> Iterator[date]:
-    if meant.day is not None and meant.month is not None:
+def _nearest(meant: Day, said: date) -> Iterator[Day]:
+    """Yield what a date without its year, or without its month, may mean when it is said."""
+    if meant.month is None:
+        reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
+        near = [day_of(said + timedelta(n)) for n in range(-reach, reach + 1)]
+        yield from [each for each in near if meant.matches(each)]
+    elif meant.day is not None:
         years = (said.year - 1, said.year, said.year + 1)
         for year in years if meant.year is None else (meant.year,):
             with suppress(ValueError):
-                yield date(year, meant.month, meant.day)
-    elif meant.month is None:
-        reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
-        near = [said + timedelta(n) for n in range(-reach, reach + 1)]
-        yield from [each for each in near if meant.matches(day_of(each))]
+                yield day_of(date(year, meant.month, meant.day))
+    elif meant.year is None:
+        yield Day(said.year - (meant.month > said.month), meant.month)
+        yield Day(said.year + (meant.month < said.month), meant.month)
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:

@@ -335,7 +335,7 @@ def _prompt_prefix(
     known = Known()
     known.add(parts[-1].text, written_at(services.workspace, _MEMORY))
     known.add_catalogue(reader.view.unasked, "\n".join(texts.values()), limits.index_tokens)
-    budget = _budget_share(limits.notes_tokens, room, 6)
+    budget = _budget_share(limits.notes_tokens, room, 8)
     notes = tuple(daily_notes(services.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
     index_tokens = _budget_share(limits.index_tokens, room)

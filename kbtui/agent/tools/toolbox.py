@@ -39,7 +39,7 @@ _BRIEF_DESCRIPTIONS: Mapping[str, str] = {
 _OMITTED_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
-    "list_tasks": frozenset({"limit", "offset"}),
+    "list_tasks": frozenset({"when", "limit", "offset"}),
     "similar_notes": frozenset({"limit"}),
     "read": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags", "folder"}),

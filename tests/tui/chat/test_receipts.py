@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,16 @@ def test_a_stored_statement_is_one_row_with_its_receipt_at_the_right_end() -> No
     assert line.startswith(f"> {SAID}  ")
     assert line.endswith("  ✓ today 20:33 · u")
     assert len(line) == 60
+
+
+def test_what_was_known_before_is_one_row_too() -> None:
+    sentence = "It stands in today's journal already (20:33)."
+    known = replace(_kept("known since 20:33"), content=sentence)
+    known.meta["changes"] = []
+    (row,) = fold(replay(_turn(known, sentence)))
+    (line,) = _plain(row, 60)
+    assert line.endswith("  ✓ known since 20:33")
+    assert row.target is None
 
 
 @pytest.mark.parametrize(

@@ -139,12 +139,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where a message was kept, and when, as ``HH:MM``; without a time it is remembered."""
+    """Where a message was kept, and when, as ``HH:MM``; without a time it is remembered.
+
+    If it was `known` before, that says so instead: ``known since 20:33``.
+    """
 
     path: str
     time: str = ""
     is_task: bool = False
     undone: bool = False
+    known: str = ""
 
     @property
     def labels(self) -> Sequence[str]:
@@ -152,6 +156,8 @@ class Receipt:
 
         `u` takes back what was kept.
         """
+        if self.known:
+            return f"✓ {self.known}", "✓ known"
         day = day_of_note(self.path)
         when = f"{recent_day(day)} {self.time}".strip() if day else "remembered"
         if self.undone:
@@ -183,7 +189,7 @@ class UserItem(Item):
     @property
     def target(self) -> Target | None:
         """The page that it was kept in."""
-        return Target(self.receipt.path) if self.receipt is not None else None
+        return Target(self.receipt.path) if self.receipt is not None and self.receipt.path else None
 
 
 def _add_receipt(lines: list[Line], receipt: Receipt, width: int) -> None:

@@ -20,7 +20,11 @@ _TIME = re.compile(r"\d\d:\d\d\Z")
 
 def receipt_of(tool: ToolItem) -> Receipt | None:
     """Return the receipt of a call that kept a message, or None if a card has to say more."""
-    if tool.tool != KEEP or not tool.ok or len(tool.paths) != 1:
+    if tool.tool != KEEP or not tool.ok:
+        return None
+    if not tool.paths and tool.summary.startswith("known"):
+        return Receipt("", known=tool.summary)
+    if len(tool.paths) != 1:
         return None
     (path,) = tool.paths
     if path != MEMORY and day_of_note(path) is None:

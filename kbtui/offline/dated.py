@@ -15,7 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kbtui.offline.language import folded, languages
-from kbtui.offline.times import Period, times_in
+from kbtui.offline.times import Period, clock_times, times_in
 
 _ISO = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
 # Without a year it may be the number of a version, unless a word before it says that it is a day.
@@ -63,10 +63,14 @@ def days_named(text: str, said: date | None, *, way: int = 0) -> list[NamedDay]:
 
 
 def time_named(text: str) -> str:
-    """Return the first time of day in figures that a text names, as ``09:00``; empty if none."""
+    """Return the first time of day that a text names, as ``09:00``; empty if none.
+
+    That in figures is preferred; of one in words the half of the day may stay open: *at nine*.
+    """
     match = _CLOCK.search(text)
     if match is None:
-        return ""
+        first = next((each.minutes[0] for each in clock_times(text)), None)
+        return "" if first is None else f"{first // 60:02}:{first % 60:02}"
     if match[3]:
         return f"{int(match[3]) % _NOON + _NOON * (match[4] == 'p'):02}:00"
     return f"{int(match[1]):02}:{match[2]}"

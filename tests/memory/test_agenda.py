@@ -106,6 +106,48 @@ def test_what_is_coming_is_dated_lines_of_notes_and_journal_and_tasks(kb: Knowle
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "coming"),
+    [
+        ("Dentist Monday 10am", True),
+        ("The plumber comes on Tuesday", True),
+        ("Am Montag kommt der Klempner", True),
+        ("El martes viene el fontanero a las nueve", True),
+        ("Le plombier vient mardi à neuf heures", True),
+        ("Il tecnico arriva martedì alle nove", True),
+        ("I met Ada on Tuesday at 9", False),
+        ("Tuesday was awful", False),
+        ("Ran 10k on Thursday", False),
+        ("Am Montag kam der Klempner", False),
+        ("El martes corrí diez kilómetros", False),
+        ("Mardi, j'ai couru dix kilomètres", False),
+        ("Martedì ho corso dieci chilometri", False),
+        ("We meet every Tuesday at 9", False),
+    ],
+)
+def test_a_weekday_alone_is_coming_unless_something_says_that_it_was(
+    kb: KnowledgeBase, said: str, coming: bool
+) -> None:
+    kb.journal.keep(said, FRIDAY, Origin())
+    assert texts(kb.agenda().coming(TODAY)) == [said] * coming
+
+
+@pytest.mark.parametrize(
+    ("said", "time"),
+    [
+        ("The plumber comes on Tuesday at 9", "09:00"),
+        ("Lunch with Omar on Wednesday, half past twelve", "12:30"),
+        ("Am Montag um halb neun kommt der Klempner", "08:30"),
+        ("Choir on Monday, 19:30 instead of seven", "19:30"),
+    ],
+)
+def test_a_time_of_day_in_words_is_shown_with_what_is_coming(
+    kb: KnowledgeBase, said: str, time: str
+) -> None:
+    kb.journal.keep(said, FRIDAY, Origin())
+    assert [each.time for each in kb.agenda().coming(TODAY)] == [time]
+
+
 def test_a_private_task_is_for_the_person_and_for_no_model(kb: KnowledgeBase) -> None:
     note(kb, "knowledge/topics/secret.md", "---\nprivate: true\n---\n# S\n\n- [ ] hide it\n")
     assert texts(list(kb.agenda().tasks)) == ["hide it"]

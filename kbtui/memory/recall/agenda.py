@@ -22,6 +22,7 @@ from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
+from kbtui.offline.frames import holds_frame
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
 from kbtui.text import clean_line, fold
@@ -273,8 +274,9 @@ def _dated(
         return None
     said = day if is_day else None
     time = time_named(line.text)
-    # What has a time on a weekday is an appointment; a weekday alone may be past or of every week.
-    found = days_named(line.text, day, way=int(is_day and bool(time)))
+    found = days_named(line.text, day)
+    if is_day and not found and not holds_frame(line.text, "happened"):
+        found = days_named(line.text, day, way=1)  # a weekday: the next, as nothing says “came”
     if said is None:
         # Words like “tomorrow” count from when they were written, which a note doesn't tell.
         found = [

@@ -78,6 +78,11 @@ _AFTER_LEAD = re.compile(r"\s*[,:;.!\u2013\u2014-]+\s*(?=\w)")
 _OWNER = re.compile(r"\w+(?=['\u2019]s\b|s['\u2019](?!\w))")
 _TITLED = re.compile(r"(\w+) (?=[^\W\d_a-z])")
 _LABEL = re.compile(r"^[^:]{2,60}:\s")
+_CLAUSE = re.compile(r"[,;]\s+|\s+[\u2013\u2014]\s+")
+_MIN_CLAUSE = 4  # words
+_APOSTROPHE = re.compile(r"['\u2019]")
+_ELIDED = re.compile(r"\w{1,2}['\u2019][a-z\u00e0-\u00ff]")  # J'habite is no name
+_SPEAKERS = frozenset({"we", "wir", "on", "nous"})
 _CLOCK_WORDS = frozenset({"noon", "midnight", "mittag", "mitternacht", "mediodia", "medianoche"})
 
 _LEADING = ("being", "own", "theirs", "definite", "places", "purposes")
@@ -159,9 +164,11 @@ class _Line:
             near = max(before, default=None)
             if near is None or len(tokens(self.plain[near[1] : start])) > 1:
                 return True
-        times = times_in(self.text, _SOME_DAY)
         return any(
-            period.last < _SOME_DAY for each in times for period in each.periods[:1] if each.date
+            period.last < _SOME_DAY
+            for each in times_in(self.text, _SOME_DAY)
+            if each.date and _since_before(self.text, each.start, self.codes) is None
+            for period in each.periods[:1]
         )
 
 
@@ -180,12 +187,24 @@ def _is_newer(line: str, of: str) -> bool:
     old, new = (_read(each, language, codes, names) for each in (of, line))
     if not old.items or not new.items or not _may_be_newer(new, old):
         return False
-    return _Pair(old, new).is_newer
+    if _Pair(old, new).is_newer:
+        return True
+    clauses = [_read(each, language, codes, names) for each in _later_clauses(line)]
+    return any(
+        each.items and each.is_changed and _may_be_newer(each, old) and _Pair(old, each).is_newer
+        for each in clauses
+    )
+
+
+def _later_clauses(text: str) -> list[str]:
+    """Return the clauses behind the first: *Mr. Kovacs sold it*, *my landlord is now Mrs. Lind*."""
+    return [each.strip() for each in _CLAUSE.split(text)[1:] if len(tokens(each)) >= _MIN_CLAUSE]
 
 
 def _names_of(codes: tuple[str, ...], *texts: str) -> frozenset[str]:
     """Return the words of names in two lines; one that only begins both has a verb after it."""
-    found = frozenset(token.word for each in names_in(*texts) for token in tokens(each))
+    named = [each for each in names_in(*texts) if not _ELIDED.match(each)]
+    found = frozenset(token.word for each in named for token in tokens(each))
     begun = [tokens(each)[:2] for each in texts]
     if not all(begun) or begun[0][0].word != begun[1][0].word:
         return found
@@ -315,7 +334,7 @@ def _read(text: str, language: Language, codes: tuple[str, ...], names: frozense
     plain, is_changed = _without_change(text, language, codes)
     is_changed |= is_correction
     items = tuple(_items(plain, language, codes, names))
-    is_of_speaker = _begins_with_speaker(text) or (text != typed and _begins_with_speaker(typed))
+    is_of_speaker = any(_begins_with_speaker(each, codes) for each in {text, typed, plain.lstrip()})
     return _Line(text, plain, items, codes, is_changed, is_of_speaker)
 
 
@@ -348,12 +367,18 @@ def _without_change(text: str, language: Language, codes: tuple[str, ...]) -> tu
                 break
     for each in times_in(text, _SOME_DAY):
         if each.kind != "named" and plain[each.start : each.end].strip():
-            before = found_in(plain[: each.start].rstrip(), "since", codes)
-            is_since = bool(before) and before[-1][1] == len(plain[: each.start].rstrip())
-            is_changed |= is_since
-            start = before[-1][0] if is_since else each.start
+            since = _since_before(plain, each.start, codes)
+            is_changed |= since is not None
+            start = each.start if since is None else since
             plain = plain[:start] + " " * (each.end - start) + plain[each.end :]
     return plain, is_changed
+
+
+def _since_before(text: str, at: int, codes: tuple[str, ...]) -> int | None:
+    """Return where a *since* begins that stands directly before a place; None if none does."""
+    before = text[:at].rstrip()
+    found = found_in(before, "since", codes)
+    return found[-1][0] if found and found[-1][1] == len(before) else None
 
 
 def _items(
@@ -382,7 +407,8 @@ def _items(
             continue
         if kind == "number" and before and found_in(before[-1], "oclock", codes):
             kind = "time"
-        last = found[-1] if found and not before[1:] else None
+        is_apart = before[1:] or any(_is_word(each, "being", codes) for each in before)
+        last = found[-1] if found and not is_apart else None
         if last and {kind, last.kind} in ({"date"}, {"date", "number"}):
             found[-1] = replace(last, key=f"{last.key} {key}", kind="date")
         else:
@@ -455,10 +481,10 @@ class _Pair:
     def is_newer(self) -> bool:
         """Whether the new line says what holds instead of the old one."""
         if not self.shared:
-            return False
+            return self._has_moved_house()
         if not self._same_label():
             return False
-        if self._is_denial() or self._is_event():
+        if self._is_denial() or self._is_exchanged() or self._is_event():
             return True
         if self.new.happened or self.new.denies or not self._is_anchored():
             return False
@@ -479,10 +505,19 @@ class _Pair:
         is_typed = any(self.new.items[n].kind not in ("word", "name") for n in self.rest_new)
         lines = (self.new, {*self.forms}), (self.old, self.shared)
         if all(line.is_of_speaker for line, _ in lines):
-            return is_typed or self.new.is_changed or self._has_names()
+            is_one = is_typed and not self._is_one_of_many()  # a meeting at 9, a meeting at 14
+            return is_one or self.new.is_changed or self._has_names()
         if is_typed and self.new.is_changed and self._is_named():
             return True
         return all(self._is_told(line, keys, is_typed=is_typed) for line, keys in lines)
+
+    def _is_one_of_many(self) -> bool:
+        return any(
+            _is_word(word, "indefinite", self.new.codes)
+            for each in self.new.items
+            if each.key in self.forms
+            for word in each.before
+        )
 
     def _is_named(self) -> bool:
         """Return whether both lines say the same of somebody, who has a name in both."""
@@ -524,14 +559,43 @@ class _Pair:
         return not self.rest_old and len(self.shared) >= _MIN_SHARED
 
     def _is_anchored_denial(self) -> bool:
+        if not (self.rest_old or self.rest_new) and self.old.is_of_speaker:
+            return self.new.is_of_speaker
         return self.new.is_changed or len(self.shared) >= _MANY or self._is_anchored()
 
     # What happened, and changes it --------------------------------------------------------------
+
+    def _is_exchanged(self) -> bool:
+        """Return whether the new line says that what the old one names was given up for another."""
+        spans = found_in(self.new.text, "exchanged", self.new.codes)
+        if not spans or self.new.denies or self.old.has("exchanged"):
+            return False
+        start, end = spans[0]
+        given_up = {
+            self.forms.get(each.key) for each in self.new.items if start <= each.start < end
+        }
+        first = self.old.items[0].key
+        is_same = self.old.is_of_speaker and self.new.is_of_speaker
+        is_same |= first in self.shared and first not in given_up
+        is_same |= self.old.has("own") and self.old.items[-1].key in given_up
+        return is_same and not given_up <= {None}
 
     def _is_event(self) -> bool:
         if self.new.denies:
             return False
         return self._is_moved() or self._has_joined() or self._is_delayed()
+
+    def _has_moved_house(self) -> bool:
+        """Return whether speakers say that they moved, and said where they live."""
+        lines = (self.old, self.new)
+        return (
+            all(each.is_of_speaker for each in lines)
+            and self.old.has("living")
+            and not self.new.denies
+            and len(self.new.items) == _MIN_SHARED
+            and len(self.new.words_of("moving")) == 1
+            and all(each.is_placed(each.items[-1]) for each in lines)
+        )
 
     def _is_moved(self) -> bool:
         verbs = self.new.words_of("moving")
@@ -587,8 +651,9 @@ class _Pair:
     def _has_joined(self) -> bool:
         if not (self.new.words_of("joining") and self.old.has("working")):
             return False
-        subject = self.old.items[0]
-        is_same = subject.kind == "name" and subject.key in self.shared
+        subject = self.new.items[0]
+        is_same = subject.kind == "name" and subject.key in self.forms
+        is_same |= self.old.is_of_speaker and self.new.is_of_speaker
         return is_same and all(
             any(line.is_placed(line.items[n]) for n in rest)
             for line, rest in ((self.old, self.rest_old), (self.new, self.rest_new))
@@ -743,9 +808,13 @@ def _is_run(places: Sequence[int]) -> bool:
 def _is_one_value(line: _Line, items: Sequence[_Item]) -> bool:
     """Return whether words are one value: no verb of being stands in it, nor a thing and a figure.
 
-    So *the plumber 120 euros* is none, and a name behind a comma says to whom one talks.
+    So *the plumber 120 euros* is none, nor *Porto on 10 June* or *1.20 at Lidl*, and a name behind
+    a comma says to whom one talks.
     """
     if items[0].kind == "name" and line.plain[: items[0].start].rstrip().endswith(","):
+        return False
+    kinds = {items[0].kind, items[-1].kind}
+    if len(kinds) > 1 and not kinds <= {*_WHEN} and line.is_placed(items[-1]):
         return False
     if items[-1].kind == "number" and any(e.kind == "word" and e.before for e in items[:-1]):
         return False
@@ -777,6 +846,13 @@ def _after(line: _Line, place: int) -> str:
     return following[0].key if following else ""
 
 
-def _begins_with_speaker(text: str) -> bool:
+def _begins_with_speaker(text: str, codes: tuple[str, ...]) -> bool:
     first = tokens(text)[:1]
-    return bool(first) and first[0].word in of_all("self").words | {"we", "wir", "on", "nous"}
+    if not first:
+        return False
+    if any(start == 0 for start, _ in found_in(text[:_LEAD], "speaking", codes)):
+        return True  # vivo, mi sono trasferito
+    word, *elided = _APOSTROPHE.split(text[first[0].start : first[0].end].lower())
+    return (
+        word in _SPEAKERS or folded(word) in of_all("self").words or (word == "j" and bool(elided))
+    )

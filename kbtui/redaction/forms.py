@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,13 +12,15 @@ from typing import Any
 
 from kbtui.cache import compiled
 from kbtui.redaction import table
-from kbtui.redaction.heads import Heads, TextMatcher, heads_of, trie_of
+from kbtui.redaction.heads import Heads, TextMatcher, canonical, heads_of, matcher_of
 from kbtui.redaction.values import TESTS, is_random_text
 
 Span = tuple[int, int, str]
 _MIN_HEAD = 2
 _STRIPPED = ".,:?*_ \t\r\n"
 _MIN_ISSUED = 15  # length of the shortest key that is recognized by its prefix
+_BEGINNING = 2
+_BEGINNINGS = re.compile(r"(?<![A-Za-z0-9])(?=(\S\S))")
 # What decides what is made of the table.
 _CODE = (__name__, heads_of.__module__, table.__name__)
 _CLASSES = {
@@ -55,6 +58,11 @@ class Form:
         """The pattern, compiled on first use."""
         return re.compile(self.source)
 
+    @cached_property
+    def also(self) -> frozenset[str]:
+        """Literals of which each match contains one besides a head, as the matcher names them."""
+        return frozenset(map(canonical, self.heads.also))
+
     def secret_in(self, match: re.Match[str]) -> Span | None:
         """Return the span of the secret in a match of the pattern, None if it is none."""
         names = self.pattern.groupindex
@@ -78,9 +86,10 @@ class Text:
         even = text.replace("İ", "i").replace("ı", "i").replace("ſ", "s")
         self.lowered = even.lower()
         finder, of_head, anywhere = _finder()
+        self._found = finder.places(self.lowered)
         self._places: dict[Form, list[int]] = {}
-        for head, places in finder.places(self.lowered).items():
-            for form in of_head[head]:
+        for head, places in self._found.items():
+            for form in of_head.get(head, ()):
                 self._places.setdefault(form, []).extend(places)
         self.forms: dict[str, list[Form]] = {section: [] for section in SECTIONS}
         for form in sorted({*anywhere, *self._places}, key=attrgetter("place")):
@@ -103,10 +112,22 @@ class Text:
                     end = match.end()
                     yield match
         elif form.heads.texts and not form.heads.crosses:
-            for line in self.lines(sorted(self._places.get(form, ()))):
-                yield from form.pattern.finditer(text, *line)
+            for first, last in self._likely_lines(form):
+                yield from form.pattern.finditer(text, first, last)
         elif form in self._places or not form.heads.texts:
             yield from form.pattern.finditer(text)
+
+    def _likely_lines(self, form: Form) -> Iterator[tuple[int, int]]:
+        """Yield the spans of the lines that have what each match of a form has."""
+        places = self._places.get(form)
+        heads = self._found.keys() & form.also if places else ()
+        others = sorted(place for head in heads for place in self._found[head])
+        if not places or (form.also and not others):
+            return
+        for first, last in self.lines(sorted(places)):
+            at = bisect_left(others, first)
+            if not form.also or (at < len(others) and others[at] < last):
+                yield first, last
 
     def lines(self, places: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield the spans of the lines that contain the given offsets."""
@@ -136,7 +157,7 @@ def _finder() -> tuple[TextMatcher, dict[str, list[Form]], list[Form]]:
     of_head: dict[str, list[Form]] = {}
     every = [form for name in SECTIONS for form in forms(name)]
     for form in every:
-        for head in form.heads.texts:
+        for head in {canonical(text) for text in form.heads.texts}:
             of_head.setdefault(head, []).append(form)
     matcher = TextMatcher(*_compiled()["matcher"])
     return matcher, of_head, [form for form in every if not form.heads.texts]
@@ -157,8 +178,9 @@ def _compile() -> dict[str, Any]:
         for kind, test, source, *_ in table.rows(name):
             pattern = table.whole(source)
             found[name].append((kind, test, pattern, _useful(heads_of(pattern))))
-    texts = {text for rows in found.values() for *_, heads in rows for text in heads.texts}
-    return {"forms": found, "matcher": trie_of(texts)}
+    every = [heads for rows in found.values() for *_, heads in rows]
+    texts = {text for heads in every for text in (*heads.texts, *heads.also)}
+    return {"forms": found, "matcher": matcher_of(texts)}
 
 
 def _useful(heads: Heads) -> Heads:
@@ -202,9 +224,21 @@ def issued_forms() -> list[Issued]:
     return [Issued(kind, each, rest) for kind, prefixes, rest in rows for each in prefixes.split()]
 
 
+@cache
+def _by_beginning() -> dict[str, list[int]]:
+    """Return the places of the key formats in their list, by how their prefixes begin."""
+    found: dict[str, list[int]] = {}
+    for place, form in enumerate(issued_forms()):
+        found.setdefault(form.prefix[:_BEGINNING], []).append(place)
+    return found
+
+
 def issued(text: str) -> Iterator[Span]:
     """Yield the spans of keys recognized by their prefix."""
-    words = " ".join([word for word in text.split() if len(word) >= _MIN_ISSUED])
-    for form in issued_forms() if words else ():
-        if form.prefix in words:
-            yield from form.spans(text)
+    words = " ".join([word for word in set(text.split()) if len(word) >= _MIN_ISSUED])
+    begun = set(_BEGINNINGS.findall(words)) if words else set[str]()
+    begun |= {each[0] for each in begun}
+    places, every = _by_beginning(), issued_forms()
+    for place in sorted(place for each in begun & places.keys() for place in places[each]):
+        if every[place].prefix in words:
+            yield from every[place].spans(text)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 # The parser that `re` itself uses; it has no public name.
 _PARSER = import_module("re._parser")
 _MAX_LENGTH = 5
-_GOOD_LENGTH = 3
+_GOOD_LENGTH, _SHORT_LENGTH = 3, 2
 _MAX_TEXTS = 500
-_LONGEST_BEGINNING = 4
+_LONGEST_BEGINNING, _LONGEST_PHRASE = 4, 7
+_MAX_KNOWN, _MAX_KNOWN_LENGTH = 100_000, 40
 _MAX_CLASS = 6  # size of a character class that is expanded
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _NO_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
@@ -34,11 +35,13 @@ class Heads(NamedTuple):
         texts: The literals; useless if empty or if one has a single character.
         begin: Whether each match begins with one of them.
         crosses: Whether a match may contain a line break.
+        also: Further literals, one of which is in each match, too; none if there are no such.
     """
 
     texts: list[str]
     begin: bool
     crosses: bool
+    also: list[str]
 
 
 def heads_of(pattern: str) -> Heads:
@@ -50,7 +53,8 @@ def heads_of(pattern: str) -> Heads:
         if _min_length(first) >= _GOOD_LENGTH
         else max((first, _required(parsed)), key=_min_length)
     )
-    return Heads(sorted(texts), texts is first, _crosses(pattern))
+    also = set[str]() if texts is first else _also(parsed, texts)
+    return Heads(sorted(texts), texts is first, _crosses(pattern), sorted(also))
 
 
 def _min_length(texts: set[str]) -> int:
@@ -77,6 +81,16 @@ def _required(nodes: Sequence[Any]) -> set[str]:
     return best
 
 
+def _also(nodes: Sequence[Any], texts: set[str]) -> set[str]:
+    """Return other literals, of which each match of these nodes contains one as well."""
+    for at in reversed(range(len(nodes))):
+        found = _texts(nodes[at:])
+        is_other = not any(each in text for each in found for text in texts)
+        if is_other and _min_length(found) >= _SHORT_LENGTH:
+            return found
+    return set()
+
+
 def _texts(nodes: Iterable[Any]) -> set[str]:
     return {text for text, _ in _prefixes(nodes)}
 
@@ -89,7 +103,8 @@ def _prefixes(nodes: Iterable[Any]) -> _Prefixes:
         more = _prefixes_of_node(str(kind), value) if growing else set()
         if not growing or len(growing) * len(more) > _MAX_TEXTS:
             break
-        begun = {(text, False) for text, _ in begun if text not in growing} | {
+        closed = {(text, False) for text, is_open in begun if not is_open or text not in growing}
+        begun = closed | {
             (text + other, is_open) for text, (other, is_open) in product(growing, more)
         }
     return begun
@@ -123,37 +138,108 @@ def _crosses(pattern: str) -> bool:
 
 
 class TextMatcher:
-    """Finds many literals in one pass; its arguments are what `trie_of` returns for them."""
+    """Finds many literals in texts; its arguments are what `matcher_of` returns for them.
 
-    def __init__(self, by_least: dict[str, list[str]], pattern: str) -> None:
-        self._by_least = by_least
+    Which literals a word may be a part of is remembered: most words of a text are in others, too,
+    and to look a word up takes a tenth of searching it.
+    """
+
+    def __init__(self, *tries: tuple[dict[str, list[str]], str]) -> None:
+        self._words, self._phrases = (_Trie(*each) for each in tries)
+        self._known: dict[str, list[str] | None] = {}
+
+    def places(self, text: str) -> dict[str, list[int]]:
+        """Return the offsets of each literal that occurs, in order; a tab counts as a space."""
+        text = text.replace("\t", " ")
+        found = self._phrases.places(text)
+        for literal in self._likely(set(text.split())):
+            if places := _offsets(literal, text):
+                found[literal] = places
+        return found
+
+    def _likely(self, words: set[str]) -> set[str]:
+        """Return the literals of one word that may be in a text of these words."""
+        known = self._known
+        fresh = words.difference(known)
+        found = set[str]()
+        for word in words:
+            if literals := known.get(word):
+                found.update(literals)
+        if len(known) > _MAX_KNOWN:
+            known = self._known = {}
+        short = {each for each in fresh if len(each) <= _MAX_KNOWN_LENGTH}
+        telling = self._telling(short)
+        known.update((each, telling.get(each)) for each in short)
+        return found.union(*telling.values(), self._words.places(_joined(fresh - short)))
+
+    def _telling(self, words: set[str]) -> dict[str, list[str]]:
+        """Return the words that hold literals, with these."""
+        text = _joined(words)
+        found: dict[str, list[str]] = {}
+        for literal, places in self._words.places(text).items():
+            for at in places:
+                word = text[text.rindex(" ", 0, at + 1) + 1 : text.index(" ", at + 1)]
+                found.setdefault(word, []).append(literal)
+        return found
+
+
+def _joined(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+class _Trie:
+    """Finds literals in one pass: `begun_by` has them by a beginning, `pattern` has those."""
+
+    def __init__(self, begun_by: dict[str, list[str]], pattern: str) -> None:
+        self._begun_by = begun_by
         self._pattern = re.compile(pattern)
 
     def places(self, text: str) -> dict[str, list[int]]:
-        """Return the offsets of each literal that occurs, in order."""
         found: dict[str, list[int]] = {}
         search, match = self._pattern.search, self._pattern.search(text)
         while match:
             at = match.start()
-            for head in self._by_least[match[0]]:
-                if text.startswith(head, at):
-                    found.setdefault(head, []).append(at)
+            for literal in self._begun_by[match[0]]:
+                if text.startswith(literal, at):
+                    found.setdefault(literal, []).append(at)
             match = search(text, at + 1)
         return found
 
 
-def trie_of(texts: Iterable[str]) -> tuple[dict[str, list[str]], str]:
-    """Return literals by a beginning, none of which begins with another, and a pattern of those.
+def _offsets(literal: str, text: str) -> list[int]:
+    places: list[int] = []
+    at = text.find(literal)
+    while at >= 0:
+        places.append(at)
+        at = text.find(literal, at + 1)
+    return places
+
+
+def matcher_of(texts: Iterable[str]) -> list[tuple[dict[str, list[str]], str]]:
+    """Return two tries of literals, of those of one word and of those that have spaces inside."""
+    every = sorted({canonical(text) for text in texts})
+    phrases = [text for text in every if " " in text.strip()]
+    words = [text for text in every if text not in phrases]
+    return [_trie_of(words, _LONGEST_BEGINNING), _trie_of(phrases, _LONGEST_PHRASE)]
+
+
+def _trie_of(texts: Iterable[str], longest: int) -> tuple[dict[str, list[str]], str]:
+    """Return sorted literals by a beginning, none of which begins with another, and a pattern.
 
     A pattern of whole literals finds fewer places to look at, and takes longer to compile than a
     short text to search.
     """
-    by_least: dict[str, list[str]] = {}
-    for text in sorted(set(texts)):
-        head = text[:_LONGEST_BEGINNING]
-        least = next((head[:n] for n in range(1, len(head)) if head[:n] in by_least), head)
-        by_least.setdefault(least, []).append(text)
-    return by_least, _trie_pattern(list(by_least))
+    begun_by: dict[str, list[str]] = {}
+    for text in texts:
+        head = text[:longest]
+        least = next((head[:n] for n in range(1, len(head)) if head[:n] in begun_by), head)
+        begun_by.setdefault(least, []).append(text)
+    return begun_by, _trie_pattern(list(begun_by))
+
+
+def canonical(literal: str) -> str:
+    """Return a literal as `TextMatcher` names it."""
+    return literal.replace("\t", " ")
 
 
 def _trie_pattern(texts: list[str]) -> str:

@@ -92,7 +92,24 @@ def test_each_match_holds_what_the_pattern_cannot_do_without(form: Form) -> None
         for match in form.pattern.finditer(text):
             small = Text(match[0]).lowered
             assert any(head in small for head in heads.texts)
+            assert not heads.also or any(head in small for head in heads.also)
             assert not heads.begin or small.startswith(tuple(heads.texts))
             assert heads.crosses or "\n" not in match[0].rstrip("\n")
 
     check()
+
+
+def test_a_secret_is_found_however_often_the_words_around_it_were_read_before() -> None:
+    told = ("hunter2 is the wifi password", "the gate code\tis 2580", "xapi key: x, pin 4411")
+    first = [redact(text).text for text in told]
+    for start in range(0, 130_000, 1000):  # more words than are remembered
+        redact(" ".join(f"word{n}" for n in range(start, start + 1000)))
+    assert [redact(text).text for text in told] == first
+    assert not any(secret in text for text in first for secret in ("hunter2", "2580", "4411"))
+
+
+@pytest.mark.parametrize(
+    "text", ["the wpa2 key is Tr0ub4dor", "wpa key: Tr0ub4dor", "wpa2key: Tr0ub4dor3"]
+)
+def test_a_name_of_a_secret_is_known_with_what_may_stand_in_it(text: str) -> None:
+    assert "Tr0ub4dor" not in redact(text).text

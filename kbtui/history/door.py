@@ -417,13 +417,16 @@ class Door:
         gone = {path for path, data in edits.items() if data is None}
         new = [path for path in edits.keys() - gone if current[path] is None]
         twins = files.twins(self._workspace, new)
+        folders = {folder for path in new for folder in folders_of(path)}
+        above = self._repository.blobs_at(self._repository.head(), folders)
+        in_the_way = {folder for folder, blob in above.items() if blob is not None} - gone
         for path in sorted(new):
             if trouble := files.name_trouble(path):
                 raise UnsafePathError(
                     f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
                     "Choose another name.",
                 )
-            if obstacle := self._obstacle(path, gone):
+            if obstacle := self._obstacle(path, in_the_way, gone):
                 raise UsageError(
                     f"There can be no {short_name(path)}: {obstacle}.", "Choose another name."
                 )
@@ -434,11 +437,13 @@ class Door:
                     "On many disks these are one file. Choose another name.",
                 )
 
-    def _obstacle(self, path: str, gone: Container[str]) -> str:
-        """Describe the recorded file or folder that makes a name impossible, if any."""
-        above = self._repository.blobs_at(self._repository.head(), folders_of(path))
-        for folder, blob in above.items():
-            if blob is not None and folder not in gone:
+    def _obstacle(self, path: str, in_the_way: Collection[str], gone: Container[str]) -> str:
+        """Describe the recorded file or folder that makes a name impossible, if any.
+
+        Files `in_the_way` are recorded where some of the new names have a folder.
+        """
+        for folder in folders_of(path):
+            if folder in in_the_way:
                 return f"{short_name(folder)} is a file, and no folder"
         below = f"{path}/"
         if files.is_folder(self._workspace, path) and any(

@@ -31,7 +31,7 @@ ANSWER = "Under the green pot."
 OWN_SECONDS, HELP_SECONDS = 1.0, 0.09
 
 
-def _processor_seconds(argv: list[str], env: dict[str, str]) -> float:
+def processor_seconds(argv: list[str], env: dict[str, str]) -> float:
     """User and system time of a process and of those that it waited for."""
     with subprocess.Popen(
         argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -90,10 +90,10 @@ def _commands(
     make_vault(home / "notes" / "knowledge", chosen.entries)
     entry = home / "notes" / "knowledge" / "topics" / "garden.md"
     entry.write_text("# Garden\n\nThe spare key is under the green pot.\n")
-    _processor_seconds([sys.executable, "-m", "kbtui", "init"], ours)
+    processor_seconds([sys.executable, "-m", "kbtui", "init"], ours)
 
     def row(argv: list[str], env: dict[str, str]) -> Callable[[], float]:
-        return lambda: _processor_seconds(argv, env)
+        return lambda: processor_seconds(argv, env)
 
     def kbtui(*args: str) -> Callable[[], float]:
         return row([sys.executable, "-m", "kbtui", *args], ours)
@@ -125,7 +125,7 @@ def _commands(
         shutil.copytree(home / "notes" / "knowledge", home / "copy")
         theirs = {**env, "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
         for step in (["project", "add", "notes", str(home / "copy")], ["reindex", "--search"]):
-            _processor_seconds([chosen.basic_memory, *step], theirs)
+            processor_seconds([chosen.basic_memory, *step], theirs)
         rows["basic-memory search"] = row(
             [chosen.basic_memory, "tool", "search-notes", QUERY, "--project", "notes"], theirs
         )

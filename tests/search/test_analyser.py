@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -80,6 +82,42 @@ def test_matches_are_the_words_that_have_a_wanted_term(text: str, letter: str) -
         if wanted.intersection(terms)
     ]
     assert list(analyser.matches(text, wanted)) == expected
+
+
+ENDINGS = (
+    "ies ied ing ational izer ization biliti bly ogies ement eux aux emment ucion encia heiten uen"
+)
+
+
+@given(
+    st.text(alphabet="aeioubdglnrstyz", min_size=1, max_size=6), st.sampled_from(ENDINGS.split())
+)
+def test_a_stemmed_word_is_found_by_each_of_its_terms(beginning: str, ending: str) -> None:
+    word = beginning + ending
+    common = "und der das ist, une et est des, los las una el"  # so the text is in these languages
+    text = f"{common} {word}"
+    for term in {*analyser.terms(word), *analyser.second_terms(word, ["de", "fr", "es"])}:
+        found = [text[start:end] for start, end, _ in analyser.matches(text, {term})]
+        assert word in found, term
+
+
+@pytest.mark.parametrize(
+    "word", ["children", "geese", "Mice", "dying", "skies", "O'Brien", "e-mails"]
+)
+def test_a_word_that_is_unlike_its_stem_is_found(word: str) -> None:
+    for term in analyser.terms(word):
+        assert [found[:2] for found in analyser.matches(f"a {word} b", {term})] == [
+            (2, 2 + len(word))
+        ]
+
+
+@given(st.text(alphabet="abeE ._-'+#é漢2\u2019", max_size=40), st.sampled_from("abeé2"))
+def test_neighbours_are_terms_that_follow_each_other(text: str, letter: str) -> None:
+    wanted = {*analyser.terms(letter), "ab", "be"}
+    pairs = set(pairwise(analyser.content_terms(text)))
+    of_wanted = {pair for pair in pairs if wanted.issuperset(pair)}
+    found = analyser.neighbours(text, wanted)
+    assert {pair for pair in found if wanted.issuperset(pair)} == of_wanted
 
 
 def test_the_vocabulary_leaves_out_what_nobody_would_misspell() -> None:

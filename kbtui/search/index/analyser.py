@@ -13,15 +13,14 @@ word.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from kbtui.search.index.letters import (
     APOSTROPHE,
-    INNER,
     IS_UNSPACED,
-    MARKS,
     RUN,
     UMLAUT,
     WORD,
@@ -32,7 +31,10 @@ VERSION = "2"
 MAX_TERM = 96
 _MAX_CACHED = 300_000
 
-_LETTER = re.compile(rf"[\w{MARKS}]")
+# Parts of such words are terms together, or have other letters.
+_COMPOSED = re.compile("['\\-\x80-\U0010ffff]")
+_AFTER_VOWEL = re.compile("(?<=[aou])(?=.)")
+_MOSTLY_ASCII = 1.1  # bytes a character
 _SPELLED = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
 
 # Too common to distinguish texts; ignored in queries that have other words.
@@ -62,9 +64,7 @@ _MIN_SECOND = 3
 _PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _term_cache: dict[str, tuple[str, ...]] = {}
-_content_cache: dict[str, tuple[str, ...]] = {}
 _written_cache: dict[str, str] = {}
-_first_cache: dict[str, str] = {}
 
 
 @cache
@@ -111,59 +111,77 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]
             if hit := _first_wanted(of_word, wanted):
                 yield start, end, hit
         return
-    # Analyse each distinct word once, and none that begins otherwise; then look for those found.
-    firsts = first_letters(wanted)
-    begins = _first_cache.get
-    found: list[tuple[int, int, str]] = []
-    for word in set(_words_of(text)):
-        first = begins(word)
-        if first is None:
-            first = _first_of(word)
-        if first and first not in firsts:
-            continue
+    for start, end in _candidates(text, wanted):
+        word = text[start:end]
         terms = _term_cache.get(word) or terms_of(word)
         if languages:
             terms += second_terms(word, languages)
         hit = _first_wanted(terms, wanted)
         if hit is not None:
-            found += [(start, start + len(word), hit) for start in _places(word, text)]
-    found.sort()
-    yield from found
+            yield start, end, hit
 
 
-def _places(word: str, text: str) -> Iterator[int]:
-    """Yield where a word stands in a text, as a whole."""
-    at = text.find(word)
-    while at >= 0:
-        joined = at > 1 and text[at - 1] in INNER and WORD.match(text[at - 2])
-        match = None if joined or (at and _LETTER.match(text[at - 1])) else WORD.match(text, at)
-        if match is not None and match.end() == at + len(word):
-            yield at
-        at = text.find(word, at + len(word))
+def neighbours(text: str, wanted: Collection[str]) -> set[tuple[str, str]]:
+    """Return the pairs of first terms, of words with a `wanted` one, that stand side by side.
 
-
-@lru_cache(maxsize=64)
-def _words_of(text: str) -> list[str]:
-    """Return the words of a text, which neighbours and matches are looked for in."""
-    return WORD.findall(text)
-
-
-def first_letters(terms: Iterable[str]) -> frozenset[str]:
-    """Return the letters that words with some terms may begin with, for `content_terms`."""
-    return frozenset([term[3:4] if term[0] == SECOND else term[0] for term in terms])
-
-
-def _first_of(word: str) -> str:
-    """Return the first letter that a plain word and its terms have; ``""`` for any other word.
-
-    Stems begin as plain words do; only compound words have other terms.
+    Stop words between them don't count. In unspaced scripts the pairs of all words are returned.
     """
-    first = word[0].lower() if word.isascii() and word.isalpha() and word[1:].islower() else ""
-    if len(word) <= MAX_TERM:
-        if len(_first_cache) >= _MAX_CACHED:
-            _first_cache.clear()
-        _first_cache[word] = first
-    return first
+    if is_unspaced(text):
+        return set(pairwise(content_terms(text)))
+    found: set[tuple[str, str]] = set()
+    last, end = "", 0
+    for start, after, _ in matches(text, wanted):
+        for term in _content_terms_of(text[start:after]):
+            between = WORD.finditer(text, end, start) if last else ()
+            if last and not any(_content_terms_of(word[0]) for word in between):
+                found.add((last, term))
+            last, end = term, after
+    return found
+
+
+def _candidates(text: str, wanted: Iterable[str]) -> Sequence[tuple[int, int]]:
+    """Return where words stand that may have a `wanted` term; analysing all would take long."""
+    lowered = text.lower()
+    if len(lowered) != len(text) or len(text.encode("utf-8", "replace")) > _MOSTLY_ASCII * len(
+        text
+    ):
+        return [match.span() for match in WORD.finditer(text)]
+    found: set[tuple[int, int]] = set()
+    at = 0
+    while match := _COMPOSED.search(text, at):
+        at = _add_word_at(text, match.start(), found)
+    for begins in {each for term in wanted for each in _letters_of(term)}:
+        at = lowered.find(begins)
+        while at >= 0:
+            at = lowered.find(begins, _add_word_at(text, at, found))
+    return sorted(found)
+
+
+def _add_word_at(text: str, at: int, found: set[tuple[int, int]]) -> int:
+    """Add where the word at an offset stands, if there is one, and return where to go on."""
+    start = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at)) + 1
+    for match in WORD.finditer(text, start):
+        if match.end() > at:
+            if match.start() <= at:
+                found.add(match.span())
+                return match.end()
+            break
+    return at + 1
+
+
+@lru_cache(maxsize=10_000)
+def _letters_of(term: str) -> tuple[str, ...]:
+    """Return letters one of which each word with a term has in a row, unless it is composed.
+
+    A stemmer changes the last two letters of a stem at most, except for a few words; the German one
+    also takes “ae” for “ä”, which becomes “a”.
+    """
+    is_second = term[0] == SECOND
+    stem = term[len(SECOND) + 2 :] if is_second else term
+    begins = stem[: max(min(len(stem) - 1, 2), len(stem) - 2, 1)]
+    if is_second:
+        begins = max(_AFTER_VOWEL.split(begins), key=len)
+    return begins, *_chain().odd_forms(term)
 
 
 def _first_wanted(terms: Iterable[str], wanted: Container[str]) -> str | None:
@@ -244,37 +262,15 @@ def is_stop_word(word: str) -> bool:
     return head in (_WITH_IS if tail == "s" else STOP_WORDS)
 
 
-def content_terms(text: str, firsts: Container[str] | None = None) -> list[str]:
-    """Return the first term of each word but stop words, in order; in unspaced scripts, all.
-
-    A word that has no term with one of the letters `firsts` at its beginning is ``""``.
-    """
-    found: list[str] = []
-    extend = found.extend
-    cached = _content_cache
-    for word in _words_of(text):
-        content = cached.get(word)
-        if content is not None:
-            extend(content)
-            continue
-        first = "" if firsts is None else _first_cache.get(word)
-        if first is None:
-            first = _first_of(word)
-        if firsts is None or not first or first in firsts:
-            extend(_content_terms_of(word))
-        elif word.lower() not in STOP_WORDS:
-            found.append("")
-    return found
+def content_terms(text: str) -> list[str]:
+    """Return the first term of each word but stop words, in order; in unspaced scripts, all."""
+    return [term for word in WORD.findall(text) for term in _content_terms_of(word)]
 
 
 def _content_terms_of(word: str) -> tuple[str, ...]:
-    content = () if word.lower() in STOP_WORDS else terms_of(word)
-    content = content if is_unspaced(word) else content[:1]
-    if len(word) <= MAX_TERM:
-        if len(_content_cache) >= _MAX_CACHED:
-            _content_cache.clear()
-        _content_cache[word] = content
-    return content
+    if word.lower() in STOP_WORDS:
+        return ()
+    return terms_of(word) if is_unspaced(word) else terms_of(word)[:1]
 
 
 def words(text: str) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from string import ascii_lowercase
 
 from Stemmer import Stemmer
 from whoosh.analysis import Filter, StemFilter, Token, Tokenizer
@@ -135,6 +136,16 @@ def term(word: str) -> str:
     if not _PLAIN.fullmatch(word) or word in _UNSTEMMED:
         return word
     return str(_ENGLISH.stemWord(_IRREGULAR.get(word, word)))
+
+
+_ODD_FORMS: dict[str, list[str]] = {}
+for _form in (*_IRREGULAR, "skies", *[f"{letter}ying" for letter in ascii_lowercase]):
+    _ODD_FORMS.setdefault(term(_form), []).append(_form)
+
+
+def odd_forms(stem: str) -> Sequence[str]:
+    """Return the words with a stem that differs from them in more than the end."""
+    return _ODD_FORMS.get(stem, ())
 
 
 CHAIN = _Words() | _Parts() | StemFilter(term, cachesize=0)

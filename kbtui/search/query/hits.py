@@ -238,12 +238,11 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     both = [having[one] & having[other] for one, other in wanted]
     worth_reading = best[np.logical_or.reduce(both)].tolist()
     stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
-    firsts = analyser.first_letters(term for pair in wanted for term in pair)
+    terms = {term for pair in wanted for term in pair}
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            terms = analyser.content_terms(row.chunk.text, firsts)
-            together = wanted.keys() & set(pairwise(terms))
+            together = wanted.keys() & analyser.neighbours(row.chunk.text, terms)
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)

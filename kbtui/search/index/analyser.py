@@ -173,12 +173,12 @@ def _add_word_at(text: str, at: int, found: set[tuple[int, int]]) -> int:
 def _letters_of(term: str) -> tuple[str, ...]:
     """Return letters one of which each word with a term has in a row, unless it is composed.
 
-    A stemmer changes the last two letters of a stem at most, except for a few words; the German one
-    also takes “ae” for “ä”, which becomes “a”.
+    A stemmer changes the last letter of a stem at most, or two (-ble is of -bility; in other
+    languages), except for a few words; the German one also makes “a” of “ae”, as of “ä”.
     """
     is_second = term[0] == SECOND
     stem = term[len(SECOND) + 2 :] if is_second else term
-    begins = stem[: max(min(len(stem) - 1, 2), len(stem) - 2, 1)]
+    begins = stem[: max(1, len(stem) - (2 if is_second or stem.endswith("ble") else 1))]
     if is_second:
         begins = max(_AFTER_VOWEL.split(begins), key=len)
     return begins, *_chain().odd_forms(term)

@@ -497,6 +497,8 @@ def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, 
 
 
 def _squeeze(text: str, *, first: bool) -> str:
+    if text.isprintable() and "  " not in text:  # as most are
+        return text.lstrip() if first else text
     text = clean(text).lstrip() if first else clean(text)
     return _SPACE.sub(" ", _BREAK.sub(f" {SEPARATOR} ", text))
 

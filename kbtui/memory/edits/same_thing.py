@@ -688,6 +688,9 @@ class _Pair:
             return False
         if not (_is_one_value(self.old, theirs) and _is_one_value(self.new, own)):
             return False
+        is_subject = len(self.shared) == 1 and self.rest_new[0] == 1
+        if is_subject and own[1:] and own[0].kind == "word" and not own[0].before:
+            return False  # another verb of somebody: it is something else that is told
         if not _are_alike(self, theirs, own):
             return False
         if not self.new.is_changed and (self.new.has("several") or self._is_shareable(own)):

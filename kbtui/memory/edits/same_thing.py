@@ -71,7 +71,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:/'\u2019-]\d+)*")
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.(?=\s|$))", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
-_MARKUP = re.compile(r"\*\*|__|`|\||://|:\s*$")
+_MARKUP = re.compile(r"^!|\*\*|__|`|\||://|:\s*$")
 _LINK = re.compile(r"\[\[(?:[^\]\n]*\|)?([^\]|\n]+)\]\]")
 _LEAD = 40  # characters
 _AFTER_LEAD = re.compile(r"\s*[,:;.!\u2013\u2014-]+\s*(?=\w)")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtui.memory.edits.same_thing import about_the_same, is_newer, standing
+from kbtui.memory.comparing.same_thing import about_the_same, is_newer, standing
 
 _ROWS = [
     tuple(line.split("\t"))

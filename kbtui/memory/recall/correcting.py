@@ -23,7 +23,7 @@ from kbtui.knowledge.entries.entry import EVOLUTION, append_to_section, parse_en
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.facts import normalise, plain_fact
-from kbtui.memory.edits.same_thing import is_newer
+from kbtui.memory.comparing.same_thing import is_newer
 from kbtui.memory.edits.turned import names_in
 from kbtui.memory.recall.said import Said, SaidTimes
 from kbtui.memory.records.archive import is_record

@@ -21,10 +21,9 @@ from typing import Literal, NamedTuple
 
 from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
-from kbtui.memory.edits.reckoning import follows
-from kbtui.memory.edits.same_thing import about_the_same, standing
-from kbtui.memory.edits.sentences import Sentence, shared_stems
-from kbtui.memory.edits.values import (
+from kbtui.memory.comparing.reckoning import follows
+from kbtui.memory.comparing.same_thing import about_the_same, standing
+from kbtui.memory.comparing.values import (
     Line,
     Value,
     denied_stems,
@@ -34,6 +33,7 @@ from kbtui.memory.edits.values import (
     telling_nothing,
     values_of,
 )
+from kbtui.memory.edits.sentences import Sentence, shared_stems
 from kbtui.memory.records.journal import without_dates
 from kbtui.offline.frames import (
     CONDITION,

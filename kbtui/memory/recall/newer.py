@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kbtui.derived import DerivedDatabase
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import Entry, parse_entry
-from kbtui.memory.edits.same_thing import (
+from kbtui.memory.comparing.line import statement_of
+from kbtui.memory.comparing.same_thing import (
     MAX_LENGTH,
     about_the_same as about_the_same,
     is_newer as is_newer,
     may_tell,
     standing as standing,
-    statement_of,
 )
 from kbtui.memory.recall.said import Said, SaidTimes
 from kbtui.memory.records.journal import day_of, without_dates

@@ -168,9 +168,12 @@ class TextMatcher:
         if len(known) > _MAX_KNOWN:
             known = self._known = {}
         short = {each for each in fresh if len(each) <= _MAX_KNOWN_LENGTH}
-        telling = self._telling(short)
-        known.update((each, telling.get(each)) for each in short)
-        return found.union(*telling.values(), self._words.places(_joined(fresh - short)))
+        telling = self._telling(short) if short else {}
+        known.update({each: telling.get(each) for each in short})
+        found.update(*telling.values())
+        if long := fresh - short:
+            found.update(self._words.places(_joined(long)))
+        return found
 
     def _telling(self, words: set[str]) -> dict[str, list[str]]:
         """Return the words that hold literals, with these."""

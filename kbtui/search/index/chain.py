@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from string import ascii_lowercase
 
 from Stemmer import Stemmer
@@ -138,14 +139,19 @@ def term(word: str) -> str:
     return str(_ENGLISH.stemWord(_IRREGULAR.get(word, word)))
 
 
-_ODD_FORMS: dict[str, list[str]] = {}
-for _form in (*_IRREGULAR, "skies", *[f"{letter}ying" for letter in ascii_lowercase]):
-    _ODD_FORMS.setdefault(term(_form), []).append(_form)
+@cache
+def _odd_forms() -> dict[str, list[str]]:
+    forms = [*_IRREGULAR, "skies", *[f"{letter}ying" for letter in ascii_lowercase]]
+    stems = _ENGLISH.stemWords([_IRREGULAR.get(form, form) for form in forms])
+    found: dict[str, list[str]] = {}
+    for stem, form in zip(stems, forms, strict=True):
+        found.setdefault(str(stem), []).append(form)
+    return found
 
 
 def odd_forms(stem: str) -> Sequence[str]:
     """Return the words with a stem that differs from them in more than the end."""
-    return _ODD_FORMS.get(stem, ())
+    return _odd_forms().get(stem, ())
 
 
 CHAIN = _Words() | _Parts() | StemFilter(term, cachesize=0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.segment import LexicalDocument
 
-VERSION = "8"
+VERSION = "9"
 _SUFFIX = ".words"
 
 

@@ -311,7 +311,7 @@ def _merge_pieces(text: str, cuts: list[int], limit: int) -> Iterator[Piece]:
         start = cuts[i]
 
 
-_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
+_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?(?!\d)")
 _DATED_NAME = re.compile(r"(\d{4}-\d{2}(?:-\d{2})?)(?!\d)")
 # Indexed elsewhere, or useless for search.
 _NOT_EXTRA = frozenset(
@@ -362,8 +362,8 @@ def read_properties(path: str, text: str) -> Properties:
         type=word(values, "type") or _type_of_folder(path),
         tags=tags(values, tags_in_body(body)),
         aliases=words(values.get("aliases", values.get("alias"))),
-        created=_date(word(values, "created") or word(values, "date")) or _date_in_name(path),
-        updated=_date(word(values, "updated") or word(values, "modified")),
+        created=_date(values, "created", "date") or _date_in_name(path),
+        updated=_date(values, "updated", "modified"),
         private=says_private(text.encode("utf-8", "surrogatepass")),
         extra=" ".join(_extra(written)) if written else head,
         offset=offset,
@@ -383,8 +383,11 @@ def _type_of_folder(path: str) -> str:
     return TYPE_OF_FOLDER.get(path.split("/")[1], "")
 
 
-def _date(text: str) -> str:
-    match = _DATE.match(text)
+def _date(values: Mapping[str, Any], *keys: str) -> str:
+    """Return the date that the first key with a value holds, as ISO 8601; empty if none."""
+    from kbtui.knowledge.format.frontmatter import day_word
+
+    match = _DATE.match(next(filter(None, (day_word(values, key) for key in keys)), ""))
     return match[0] if match else ""
 
 

@@ -72,7 +72,7 @@ _PATTERN = re.compile(r"(?!\*.*\*$)(?=(?:.*\w){3})\*?[\w'-]+(?:[*?][\w'-]+)*\*?"
 _MISSPELT = re.compile(r"[^\W_]{3,}~[12]?")
 _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
 _DAY_FIRST = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
-_YEAR_FIRST = re.compile(r"\b(\d{4})[./](\d{1,2})[./](\d{1,2})\b")
+_YEAR_FIRST = re.compile(r"\b(\d{4})(?:[./](\d{1,2})[./](\d{1,2})|(\d\d)(\d\d))\b")
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
 _COMPARISON = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
 _RECENT = {"today": 0, "yesterday": 1, "week": 7, "month": 31, "year": 366}
@@ -331,7 +331,7 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``01.03.2026``, ``2026-01..2026-03``,
     ``2026-01 to 2026-03`` and ``week``; returns None for anything else.
     """
-    value = _DAY_FIRST.sub(r"\3-\2-\1", _YEAR_FIRST.sub(r"\1-\2-\3", value))
+    value = _DAY_FIRST.sub(r"\3-\2-\1", _YEAR_FIRST.sub(_dashed, value))
     value = value.replace(" to ", "..").lower().removeprefix("last ").removeprefix("this ").strip()
     sign = re.match(r"(?:>=|<)(?=[a-z])", value)
     if sign and value[sign.end() :] in _RECENT:
@@ -353,6 +353,10 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     before = day[:-1] + chr(ord(day[-1]) - 1) + _AFTER_ALL
     spans = {">": (day + _AFTER_ALL, _AFTER_ALL), ">=": (day, _AFTER_ALL), "<": ("", before)}
     return {**spans, "<=": ("", day + _AFTER_ALL)}.get(match["sign"] or "", (day, day + _AFTER_ALL))
+
+
+def _dashed(day: re.Match[str]) -> str:
+    return "-".join(filter(None, day.groups()))
 
 
 def _is_day(day: str) -> bool:

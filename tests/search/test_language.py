@@ -41,3 +41,24 @@ def test_a_few_words_are_of_no_other_language(text: str) -> None:
 def test_a_note_in_four_languages_is_of_each() -> None:
     text = f"{ENGLISH}\n{GERMAN}\n{SPANISH}\n{FRENCH}"
     assert set(languages_of(text)) == {"en", "de", "es", "fr"}
+
+
+@pytest.mark.parametrize(
+    ("text", "languages"),
+    [
+        ("Die Häuser und der See.", {"de"}),
+        ("Wie alt war Elway?", {"de"}),
+        ("Les chevaux mangent une pomme.", {"fr"}),
+        ("Los árboles de una finca.", {"es"}),
+        ("Van der Berg keeps bees, the mice and a list of a thousand things.", {"en"}),
+        (
+            "Das Haus und der See.\n\nLes rues et une place.\n\nLos libros de una amiga.",
+            {"de", "fr", "es"},
+        ),
+        ("", set()),
+    ],
+)
+def test_a_text_is_in_the_languages_whose_common_words_it_has(
+    text: str, languages: set[str]
+) -> None:
+    assert set(languages_of(text)) == languages

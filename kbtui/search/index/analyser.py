@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
+from kbtui.search.index import language
 from kbtui.search.index.letters import (
     APOSTROPHE,
     IS_UNSPACED,
@@ -27,7 +28,7 @@ from kbtui.search.index.letters import (
     fold as fold,
 )
 
-VERSION = "2"
+VERSION = "3"
 MAX_TERM = 96
 _MAX_CACHED = 300_000
 
@@ -50,15 +51,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 # With any other stop word it is a possessive: Will's.
 _WORDS_WITH_IS = "he here how it she that there this what when where which who why"
 _WITH_IS = frozenset(_WORDS_WITH_IS.split())
-# Languages with a second term, and words that most texts in them have, and few in others.
-LANGUAGES = {
-    "de": "und der das ist nicht ein eine einen mit von zu den dem im auf für sich auch wird bei"
-    " aus nach oder wir ich kein zum zur",
-    "fr": "les une et est des du dans pour que qui sur pas avec sont au ce cette il elle nous vous",
-    "es": "los las una el del en por para que con es se como más pero su esta este muy",
-}
-_COMMON = {language: frozenset(listed.split()) for language, listed in LANGUAGES.items()}
-_MIN_COMMON, _COMMON_SHARE = 2, 0.03
+LANGUAGES = ("de", "fr", "es")
+"""The languages with a second term."""
 SECOND = "~"  # begins a second term, before the code of its language
 _MIN_SECOND = 3
 _PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
@@ -105,7 +99,7 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield ``(start, end, term)`` for each word of a text with a `wanted` term."""
     asked = {term[1:3] for term in wanted if term[0] == SECOND}
-    languages = asked.intersection(languages_of(text)) if asked else ()
+    languages = asked.intersection(language.languages_of(text)) if asked else ()
     if not text.isascii() and IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
             if hit := _first_wanted(of_word, wanted):
@@ -121,20 +115,19 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]
             yield start, end, hit
 
 
-def neighbours(text: str, wanted: Collection[str]) -> set[tuple[str, str]]:
-    """Return the pairs of first terms, of words with a `wanted` one, that stand side by side.
-
-    Stop words between them don't count. In unspaced scripts the pairs of all words are returned.
-    """
+def neighbours(text: str, wanted: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return which pairs of first terms stand side by side in a text, but for stop words."""
     if is_unspaced(text):
-        return set(pairwise(content_terms(text)))
+        return set(pairwise(content_terms(text))).intersection(wanted)
     found: set[tuple[str, str]] = set()
     last, end = "", 0
-    for start, after, _ in matches(text, wanted):
+    for start, after, _ in matches(text, {term for pair in wanted for term in pair}):
         for term in _content_terms_of(text[start:after]):
-            between = WORD.finditer(text, end, start) if last else ()
-            if last and not any(_content_terms_of(word[0]) for word in between):
-                found.add((last, term))
+            pair = (last, term)
+            if pair in wanted and pair not in found:
+                between = WORD.finditer(text, end, start)
+                if all(word[0].lower() in STOP_WORDS or not terms_of(word[0]) for word in between):
+                    found.add(pair)
             last, end = term, after
     return found
 
@@ -222,32 +215,21 @@ def second_terms(word: str, languages: Iterable[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=100_000)
-def _second_term(language: str, word: str) -> str:
+def _second_term(code: str, word: str) -> str:
     if len(word) < _MIN_SECOND or not word.isalpha() or len(word) > MAX_TERM:
         return ""
     lowered = word.casefold()
     is_latin = fold(lowered).isascii()
-    return (
-        f"{SECOND}{language}{fold(_chain().STEMMERS[language].stemWord(lowered))}"
-        if is_latin
-        else ""
-    )
-
-
-def languages_of(text: str) -> tuple[str, ...]:
-    """Return the languages with second terms that a text, or a part of it, is in."""
-    words = {word.lower() for word in WORD.findall(text)}
-    least = max(_MIN_COMMON, _COMMON_SHARE * len(words))
-    return tuple(each for each, common in _COMMON.items() if len(words & common) >= least)
+    return f"{SECOND}{code}{fold(_chain().STEMMERS[code].stemWord(lowered))}" if is_latin else ""
 
 
 def all_second_terms(text: str, languages: Iterable[str]) -> list[str]:
     """Return the second terms of a text in some languages, with repetitions."""
     return [
         found
-        for language in languages
+        for code in languages
         for word in WORD.findall(text)
-        if (found := _second_term(language, word))
+        if (found := _second_term(code, word))
     ]
 
 

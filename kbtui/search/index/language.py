@@ -1,7 +1,7 @@
 """The language of a text, told by its script or by its function words.
 
-Only for a choice between embedding models: a wrong guess costs a little quality, so that a short
-text without two signs of a language has none.
+For a choice between embedding models and of the stems of its words: a wrong guess costs a little
+quality, so that a short text without two signs of a language has none.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _POLISH = """
     kto która które który mi mnie może na nad nie nim od oraz po pod przed przez przy się są ta tak
     także tam te tego ten to tu tym w we więc z za ze że
 """
-_QUESTION_WORDS = {
+# Whoosh's lists lack these.
+_MORE_WORDS = {
     "de": "wer wo wann warum welche welcher welches wie wieviel wohin wofür",
     "es": "quién dónde cuándo cuál cuánto cuánta cuántos adónde",
-    "fr": "qui où quand pourquoi comment quel quelle combien est-ce",
+    "fr": "les qui où quand pourquoi comment quel quelle combien est-ce",
     "it": "chi dove quando perché quale quanto come",
     "nl": "wie waar wanneer waarom welke hoe",
     "pt": "quem onde quando porque qual quanto",
@@ -162,7 +163,7 @@ def _function_words() -> dict[str, list[str]]:
 
     lists = {language: set(words) for language, words in stoplists.items()}
     lists["pl"] = set(_POLISH.split())
-    for language, words in _QUESTION_WORDS.items():
+    for language, words in _MORE_WORDS.items():
         lists[language] |= set(words.split())
     found: dict[str, list[str]] = {}
     for language, stop_words in lists.items():

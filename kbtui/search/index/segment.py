@@ -94,7 +94,8 @@ class SegmentBuilder:
         self._chunks.append(document.chunk)
         self._files.append(document.file)
         texts = "\n".join([document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN])
-        languages = analyser.languages_of(texts)
+        told = document.filters.get("language", ())
+        languages = [code for code in analyser.LANGUAGES if code in told]
         for name, lengths in self._lengths.items():
             text = document.texts.get(name, "")
             terms = analyser.terms(text)

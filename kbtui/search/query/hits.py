@@ -238,11 +238,10 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     both = [having[one] & having[other] for one, other in wanted]
     worth_reading = best[np.logical_or.reduce(both)].tolist()
     stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
-    terms = {term for pair in wanted for term in pair}
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            together = wanted.keys() & analyser.neighbours(row.chunk.text, terms)
+            together = analyser.neighbours(row.chunk.text, wanted)
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)

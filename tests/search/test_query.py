@@ -175,7 +175,7 @@ def test_a_search_with_operators_is_parsed_scored_and_run_by_whoosh(
         )
     monkeypatch.setattr(bm25f, "bm25", scoring.bm25)
     monkeypatch.setattr(analyser, "_term_cache", {})
-    assert notes.search("fox* AND knead AND dough", limit=5).hits
+    assert notes.search("fox* AND knead AND (dough OR sour-dough)", limit=5).hits
     assert {
         "process",
         "search_with_collector",

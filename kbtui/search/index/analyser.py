@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from kbtui.search.index import language
 from kbtui.search.index.letters import (
     APOSTROPHE,
     IS_UNSPACED,
+    MARKS,
     RUN,
     UMLAUT,
     WORD,
@@ -32,10 +33,13 @@ VERSION = "3"
 MAX_TERM = 96
 _MAX_CACHED = 300_000
 
-# Parts of such words are terms together, or have other letters.
-_COMPOSED = re.compile("['\\-\x80-\U0010ffff]")
-_AFTER_VOWEL = re.compile("(?<=[aou])(?=.)")
+# Characters of words whose terms may have other letters in a row.
+_COMPOSED = re.compile(
+    rf"['\x80-\U0010ffff-](?:(?<=\w)|(?<=[{MARKS}])|(?<=[\w{MARKS}].)(?=[\w{MARKS}]))"
+)
+_JOINED = str.maketrans("", "", f"'-{APOSTROPHE}")
 _MOSTLY_ASCII = 1.1  # bytes a character
+_AFTER_VOWEL = re.compile("(?<=[aou])(?=.)")
 _SPELLED = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
 
 # Too common to distinguish texts; ignored in queries that have other words.
@@ -64,9 +68,9 @@ _written_cache: dict[str, str] = {}
 @cache
 def _chain() -> Any:
     # Commands that analyse nothing import no engine.
-    from kbtui.search.index import chain
+    from kbtui.search.index import chain as made
 
-    return chain
+    return made
 
 
 def terms(text: str) -> list[str]:
@@ -96,32 +100,46 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
                 yield start + i, start + i + len(pair), (fold(pair),)
 
 
-def matches(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield ``(start, end, term)`` for each word of a text with a `wanted` term."""
+def matches(text: str, wanted: Collection[str]) -> Sequence[tuple[int, int, str]]:
+    """Return ``(start, end, term)`` for each word of a text with a `wanted` term."""
+    return _matches(text, frozenset(wanted))
+
+
+@lru_cache(maxsize=64)  # hits are looked through for neighbours, then for a snippet
+def _matches(text: str, wanted: frozenset[str]) -> Sequence[tuple[int, int, str]]:
     asked = {term[1:3] for term in wanted if term[0] == SECOND}
     languages = asked.intersection(language.languages_of(text)) if asked else ()
+    found: list[tuple[int, int, str]] = []
     if not text.isascii() and IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
             if hit := _first_wanted(of_word, wanted):
-                yield start, end, hit
-        return
+                found.append((start, end, hit))
+        return found
     for start, end in _candidates(text, wanted):
         word = text[start:end]
         terms = _term_cache.get(word) or terms_of(word)
         if languages:
             terms += second_terms(word, languages)
-        hit = _first_wanted(terms, wanted)
-        if hit is not None:
-            yield start, end, hit
+        if hit := _first_wanted(terms, wanted):
+            found.append((start, end, hit))
+    return found
 
 
-def neighbours(text: str, wanted: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return which pairs of first terms stand side by side in a text, but for stop words."""
+def neighbours(
+    text: str, wanted: Collection[tuple[str, str]], terms: Iterable[str] = ()
+) -> set[tuple[str, str]]:
+    """Return which pairs of first terms stand side by side in a text, but for stop words.
+
+    Args:
+        text: The text.
+        wanted: The pairs.
+        terms: Other terms that matches of the text are looked for with.
+    """
     if is_unspaced(text):
         return set(pairwise(content_terms(text))).intersection(wanted)
     found: set[tuple[str, str]] = set()
     last, end = "", 0
-    for start, after, _ in matches(text, {term for pair in wanted for term in pair}):
+    for start, after, _ in matches(text, {*terms, *chain.from_iterable(wanted)}):
         for term in _content_terms_of(text[start:after]):
             pair = (last, term)
             if pair in wanted and pair not in found:
@@ -139,11 +157,17 @@ def _candidates(text: str, wanted: Iterable[str]) -> Sequence[tuple[int, int]]:
         text
     ):
         return [match.span() for match in WORD.finditer(text)]
+    letters = {each for term in wanted for each in _letters_of(term)}
     found: set[tuple[int, int]] = set()
     at = 0
-    while match := _COMPOSED.search(text, at):
-        at = _add_word_at(text, match.start(), found)
-    for begins in {each for term in wanted for each in _letters_of(term)}:
+    for match in _COMPOSED.finditer(text):
+        if match.start() >= at:
+            at = _add_word_at(text, match.start(), found)
+    for start, end in [*found]:
+        joined = lowered[start:end].translate(_JOINED)
+        if joined.isascii() and not any(each in joined for each in letters):
+            found.remove((start, end))
+    for begins in letters:
         at = lowered.find(begins)
         while at >= 0:
             at = lowered.find(begins, _add_word_at(text, at, found))
@@ -189,11 +213,11 @@ def terms_of(word: str) -> tuple[str, ...]:
     cached = _term_cache.get(word)
     if cached is not None:
         return cached
-    chain = _chain()
+    analysis = _chain()
     if word.isascii() and word.isalpha() and word[1:].islower():
-        found = (chain.term(word)[:MAX_TERM],)  # all that the chain does with a plain word
+        found = (analysis.term(word)[:MAX_TERM],)  # all that the chain does with a plain word
     else:
-        made = [token.text[:MAX_TERM] for token in chain.CHAIN(word) if token.text]
+        made = [token.text[:MAX_TERM] for token in analysis.CHAIN(word) if token.text]
         found = tuple(dict.fromkeys(made))
     if len(word) <= MAX_TERM:
         if len(_term_cache) >= _MAX_CACHED:

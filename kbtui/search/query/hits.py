@@ -131,9 +131,9 @@ class _Match:
         return _source_rank(self.row)
 
     @cached_property
-    def matches(self) -> list[tuple[int, int, str]]:
+    def matches(self) -> Sequence[tuple[int, int, str]]:
         """The words of the text that match."""
-        return list(analyser.matches(self.row.chunk.text, self.terms))
+        return analyser.matches(self.row.chunk.text, self.terms)
 
     @cached_property
     def statement(self) -> tuple[tuple[str, ...], int]:
@@ -241,7 +241,7 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            together = analyser.neighbours(row.chunk.text, wanted)
+            together = analyser.neighbours(row.chunk.text, wanted, ranking.terms)
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)
@@ -360,7 +360,7 @@ def _hit(corpus: Corpus, match: _Match, query: Query, ranking: Ranking) -> Hit:
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
     text, shown = chunk.text, blank_definitions(chunk.text)
-    words = match.matches if shown == text else [*analyser.matches(shown, ranking.terms)]
+    words = match.matches if shown == text else analyser.matches(shown, ranking.terms)
     if match.matches and not words:
         shown, words = text, match.matches
     snippet = parser.make_snippet(shown, words, parser.patterns(query), _prose_start(text))

@@ -53,6 +53,7 @@ RARITY = 0.7
 MAX_EXPANSIONS = 64
 _MAX_CACHED_EXPANSIONS = 2_000
 _BODY = ("body",)
+_ASKED_ALWAYS = frozenset({"scope", "said"})  # by every search, with few different terms
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
 _MAX_IMPACT_BYTES = 16 << 20  # bytes
@@ -93,6 +94,7 @@ class Corpus:
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
+        self._masks: dict[tuple[str, tuple[str, ...]], Mask] = {}
         self._days: dict[str, NDArray[np.float64]] = {}
         self._expansions: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
@@ -230,11 +232,16 @@ class Corpus:
         return self._terms[field]
 
     def holding(self, field: str, terms: Iterable[str]) -> Mask:
-        """Return a mask of the documents that have any of the terms in a field."""
-        mask: Mask = np.zeros(self.size, dtype=np.bool_)
-        for term in terms:
-            mask[self.postings(field, term)[0]] = True
-        return mask
+        """Return a new mask of the documents that have any of the terms in a field."""
+        key = (field, tuple(terms))
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = np.zeros(self.size, dtype=np.bool_)
+            for term in key[1]:
+                mask[self.postings(field, term)[0]] = True
+            if field in _ASKED_ALWAYS:
+                self._masks[key] = mask
+        return mask.copy()
 
     def having(self, field: str, wanted: Callable[[str], bool]) -> Mask:
         """Return a mask of the documents with a wanted term in a field."""

@@ -266,6 +266,8 @@ def _put_title_first(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking)
     best = best_first(scores, ranking.fused.candidates, _EXAMINED_FOR_PAIRS)
     for term in query.terms():
         best = best[_among(best, corpus.postings("title", term)[0])]
+    if len(best) <= 1:
+        return ranking
     stored = rows.rows([int(corpus.chunks[number]) for number in best.tolist()])
     titled: list[int] = []
     aliased: list[int] = []

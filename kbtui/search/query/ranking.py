@@ -150,10 +150,10 @@ def gather_evidence(
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
         held = np.zeros(corpus.size)
-        for term, share in terms.items():
-            ids = corpus.impacts(term)[0]
+        found = [corpus.impacts(term)[0] for term in terms]
+        for ids, share in zip(found, terms.values(), strict=True):
             held[ids] = np.maximum(held[ids], share)
-        missing = not held[mask].any()
+        missing = not any(mask[ids].any() for ids in found)
         coverage += weight / whole * held
         unknown += weight / whole * missing
         if word in names:

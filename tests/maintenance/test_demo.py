@@ -13,12 +13,22 @@ from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.demo import StoryClock, plant
 from kbtui.memory.recall.remembered import remembered
+from kbtui.search.search_index import SearchIndex
+from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import pop_first_note, set_first_note
+from kbtui.workspace.scan import Scanner
+from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import hits_without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUIET = {"search": {"semantic": False}}
+WORDS_LISTED = """
+    boiler antenna mira decided meeting tomato water winter key garden
+    sensor letter week money repair called bread evening plan notes
+"""
+WORDS = WORDS_LISTED.split()
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +140,13 @@ def test_the_first_look_is_given_once_and_only_at_what_is_there(kb):
         assert pop_first_note(kb.workspace) is None
     (Path(kb.workspace.root) / ".kbtui" / "first-look").write_bytes(b"\xff\xfe")
     assert pop_first_note(kb.workspace) is None
+
+
+def test_no_hit_above_the_line_lacks_the_word(kb):
+    model = ReadyModel(WordEmbedder())
+    index = SearchIndex(
+        kb.workspace, Scanner(kb.workspace), SearchSettings(), RoleSettings(), model=model
+    )
+    found = {word: hits_without(index, kb.workspace.root, word) for word in WORDS}
+    index.close()
+    assert found == {word: [] for word in WORDS}

@@ -5,6 +5,8 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any
 
+from kbtui.search.index import analyser
+from kbtui.search.results import without_weak
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace
@@ -80,3 +82,21 @@ def eventually(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)
     return found
+
+
+def hits_without(index: SearchIndex, root: Path, word: str) -> list[str]:
+    """Return those of the first ten hits for a word, above the line, that have no form of it.
+
+    A hit has what its passage, title, heading and path say, and the properties of its note.
+    """
+    strong, _ = without_weak(index.search(word, scope="all", wait=True).hits)
+    forms = set(analyser.forms_of(word))
+    lacking: list[str] = []
+    for hit in strong[:10]:
+        file = root / hit.path
+        note = file.read_text("utf-8", "replace") if file.suffix == ".md" else ""
+        head = note.partition("\n---")[0] if note.startswith("---") else ""
+        said = f"{hit.title}\n{hit.heading}\n{hit.text}\n{hit.path}\n{head}"
+        if forms.isdisjoint([*analyser.terms(said), *analyser.all_second_terms(said, ["de"])]):
+            lacking.append(f"{hit.path}: {hit.snippet}")
+    return lacking

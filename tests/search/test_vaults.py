@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.search.helpers import paths
+from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import hits_without, paths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,3 +75,21 @@ def test_every_entry_of_a_vault_is_found_by_its_title(desk: Desk, data_dir: Path
         if str(file.relative_to(desk.root)) not in paths(index.search(file.stem, limit=10))
     ]
     assert len(missed) <= 2, missed
+
+
+WORDS_LISTED = """
+    plugin sync theme vault template link daily folder image markdown
+    publish graph tag canvas embed search hotkey backup property mobile
+"""
+WORDS = WORDS_LISTED.split()
+
+
+@pytest.mark.parametrize("vault", ["obsidian-help-en", "foam"])
+def test_no_hit_above_the_line_lacks_the_word_in_a_vault(
+    desk: Desk, data_dir: Path, vault: str
+) -> None:
+    shutil.copytree(data_dir / "vaults" / vault, desk.root / "knowledge", dirs_exist_ok=True)
+    index = desk.index(model=ReadyModel(WordEmbedder()))
+    assert {word: hits_without(index, desk.root, word) for word in WORDS} == {
+        word: [] for word in WORDS
+    }

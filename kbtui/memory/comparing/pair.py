@@ -113,6 +113,9 @@ class Pair:
         is_bare = first.key in keys and not first.before
         if is_bare and (is_typed or first.kind == "name"):
             return not line.plain.startswith(",", first.start + len(first.key))
+        named = (each for each in line.items if each.kind == "name" and not each.before)
+        if self.new.is_changed and any(each.key in keys for each in named):
+            return True
         return any(
             each.key in keys
             and any(

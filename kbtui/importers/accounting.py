@@ -26,6 +26,7 @@ _HOPELESS = 100  # texts of one pattern, none of which came in: no other is wait
 _ID = re.compile(r"(?=.*[0-9])[\w.:/+\- ]{8,}|[0-9]+|.*[/\\].*")
 _WORDS = re.compile(rf"\s*\S+(?:\s+\S+){{{_MIN_WORDS - 1}}}")
 _NESTED = (dict, list)
+_IN_LIST = "[]"
 _SHORT = 2 * _MIN_WORDS - 2  # characters: fewer than of so many words
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _MARKS = re.compile(r"[\W_]+")
@@ -135,30 +136,36 @@ def bare(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _below(pattern: str, key: str) -> str:
     """Return the pattern of a value under a key, in which all ids are one."""
+    if not key:
+        return pattern
     name = "*" if _ID.fullmatch(key) else key
-    return f"{pattern}.{name}" if pattern else name
+    return f"{pattern}.{name}" if pattern and key != _IN_LIST else f"{pattern}{name}"
 
 
 def leaves_of(value: Any) -> Iterator[Leaf]:
     """Yield the texts of four words or more within a value, with the patterns of their paths."""
-    if isinstance(value, str) and _WORDS.match(value):
+    if _is_text(value):
         yield "", value[:_MAX_LENGTH]
     stack: list[tuple[str, Any, int]] = [("", value, 0)]
     while stack:
         pattern, value, depth = stack.pop()
-        pairs: Iterable[tuple[str, Any]]
-        if isinstance(value, list):
-            pattern, pairs = f"{pattern}[]", [("", each) for each in value]
-        elif isinstance(value, dict):
-            pairs = _pairs(value)
-        else:
-            continue
-        for key, each in pairs:
+        for key, each in _members(value):
             if type(each) is str:
                 if len(each) > _SHORT and _WORDS.match(each):
-                    yield _below(pattern, key) if key else pattern, each[:_MAX_LENGTH]
-            elif each and isinstance(each, _NESTED) and depth < _MAX_DEPTH:
-                stack.append((_below(pattern, key) if key else pattern, each, depth + 1))
+                    yield _below(pattern, key), each[:_MAX_LENGTH]
+            elif each and depth < _MAX_DEPTH and isinstance(each, _NESTED):
+                stack.append((_below(pattern, key), each, depth + 1))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and _WORDS.match(value) is not None
+
+
+def _members(value: Any) -> Iterable[tuple[str, Any]]:
+    """Return what is within a value, each with its key; that of all in a list is ``[]``."""
+    if isinstance(value, list):
+        return [(_IN_LIST, each) for each in value]
+    return _pairs(value) if isinstance(value, dict) else ()
 
 
 def _pairs(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -79,17 +79,27 @@ def _without_suffix(name: str) -> str:
 def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]) -> Iterator[Item]:
     attached = record.lines("attachments", "filePath")
     here = {path: place for path in attached if (place := _place(name, path, files))}
+    note = _text_of(name, record, attached, here)
+    yield note
+    if isinstance(note, ImportedNote):
+        for path in attached:
+            yield _attachment(opened, path, here)
+
+
+def _text_of(
+    name: str, record: Record, attached: Sequence[str], here: Mapping[str, str]
+) -> ImportedNote | Skipped:
+    """Read the text of a note, in which the attachments that are `here` hang."""
     folder = "archive" if record.get("isArchived") is True else ""
     up = "../" if folder else ""
-    links = {path: relative_link(f"{up}{_FILES}/{PurePosixPath(path).name}") for path in here}
+    links = {path: relative_link(f"{up}{_beside(path)}") for path in here}
     body = "\n\n".join(filter(None, _parts(record, attached, links)))
     title = record.line("title") or shorten(record.line("textContent"), _TITLE_WIDTH)
     if not body and not title:
-        yield Skipped(line_of(name), "It is empty.")
-        return
+        return Skipped(line_of(name), "It is empty.")
     stem = PurePosixPath(name).stem
     created, updated = (_time(record.get(key)) for key in _STAMPS)
-    yield ImportedNote(
+    return ImportedNote(
         f"note {record.get(_STAMPS[0]) or stem} {stem}",
         title or stem,
         body,
@@ -98,11 +108,19 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
         folder=folder,
         tags=tuple(record.lines("labels", "name")),
     )
-    for path in attached:
-        file = file_of(opened, here[path], path) if path in here else None
-        if isinstance(file, ImportedNote):
-            file = replace(file, at=f"{_FILES}/{PurePosixPath(path).name}")
-        yield file or Skipped(path, "The export lacks it.", lost=True)
+
+
+def _attachment(opened: OpenedExport, path: str, here: Mapping[str, str]) -> Item:
+    """Read an attached file, or report that the export lacks it."""
+    if path not in here:
+        return Skipped(path, "The export lacks it.", lost=True)
+    file = file_of(opened, here[path], path)
+    return replace(file, at=_beside(path)) if isinstance(file, ImportedNote) else file
+
+
+def _beside(path: str) -> str:
+    """Return where an attached file is stored."""
+    return f"{_FILES}/{PurePosixPath(path).name}"
 
 
 def _place(name: str, path: str, files: dict[str, str]) -> str:

@@ -23,6 +23,7 @@ _DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
 _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
 _CHATS = ("dms.json", "mpims.json")
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
+_INNER = ("title", "text", "fields", "elements", "alt_text", "accessory")
 _MAX_LIST = 24 << 20
 _MAX_DEPTH = 8
 _NOTICES = frozenset(
@@ -149,25 +150,39 @@ def _blocks(message: Record, people: Mapping[str, str]) -> Iterator[str]:
 
 def _leaves(value: Record, people: Mapping[str, str], depth: int = 0) -> Iterator[str]:
     """Yield the texts within a block, in order."""
+    text = _leaf(value, people)
+    if text is not None:
+        yield text
+    elif depth < _MAX_DEPTH:
+        for key in _INNER:
+            yield from _inner_leaves(value, key, people, depth + 1)
+
+
+def _leaf(value: Record, people: Mapping[str, str]) -> str | None:
+    """Return the text of an element that has no others inside, or None if it may have some."""
     kind = value.line("type")
     if kind == "user":
-        yield f"@{people.get(value.line('user_id')) or value.line('user_id')}"
-    elif kind == "link":
+        return f"@{people.get(value.line('user_id')) or value.line('user_id')}"
+    if kind == "link":
         label, url = value.line("text"), value.line("url")
-        yield f"[{label}]({url})" if label and label != url else url
-    elif kind in ("emoji", "broadcast", "channel"):
-        yield f":{value.line('name')}:" if kind == "emoji" else value.line("range", "channel_id")
-    elif isinstance(value.get("text"), str):
-        text = value.words("text") if kind in ("mrkdwn", "plain_text") else value.text("text")
-        yield _marked(text, people) if kind == "mrkdwn" else text
-    elif depth < _MAX_DEPTH:
-        for key in ("title", "text", "fields", "elements", "alt_text", "accessory"):
-            inner = value.get(key)
-            if key == "alt_text" and isinstance(inner, str):
-                yield inner
-            for each in records_of(inner if isinstance(inner, list) else [inner]):
-                yield from _leaves(each, people, depth + 1)
-                yield "\n" if key in ("title", "fields") or "section" in each.line("type") else ""
+        return f"[{label}]({url})" if label and label != url else url
+    if kind in ("emoji", "broadcast", "channel"):
+        return f":{value.line('name')}:" if kind == "emoji" else value.line("range", "channel_id")
+    if not isinstance(value.get("text"), str):
+        return None
+    if kind == "mrkdwn":
+        return _marked(value.words("text"), people)
+    return value.words("text") if kind == "plain_text" else value.text("text")
+
+
+def _inner_leaves(value: Record, key: str, people: Mapping[str, str], depth: int) -> Iterator[str]:
+    """Yield the texts of the elements under a key."""
+    inner = value.get(key)
+    if key == "alt_text" and isinstance(inner, str):
+        yield inner
+    for each in records_of(inner if isinstance(inner, list) else [inner]):
+        yield from _leaves(each, people, depth)
+        yield "\n" if key in ("title", "fields") or "section" in each.line("type") else ""
 
 
 def _squeezed(text: str) -> str:

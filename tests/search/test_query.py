@@ -226,6 +226,7 @@ def test_a_query_without_anything_to_look_for_is_empty_or_harmless(text: str) ->
         "fox AND (" * 2000 + "dog",
         " AND ".join(f"word{i}" for i in range(2500)),
         "AND OR NOT " * 500 + "fox",
+        "fox AND " * 1000 + "dough",
         "NOT " * 5000 + "fox",
         "-" * 5000 + "fox",
         "'",
@@ -234,12 +235,20 @@ def test_a_query_without_anything_to_look_for_is_empty_or_harmless(text: str) ->
         "\ue03a AND \ue000",
         "\ud800 AND fox",
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_query_that_nobody_would_read_is_answered_all_the_same(
     notes: SearchIndex, text: str
 ) -> None:
     notes.search(text)
+
+
+def test_more_operators_than_whoosh_can_nest_are_left_out_and_that_is_said(
+    notes: SearchIndex,
+) -> None:
+    result = notes.search("knead AND " * 1000 + "dough")
+    assert [hit.path for hit in result.hits] == [SHORT["bread"]]
+    assert result.notice == "More than 100 operators can't be read."
 
 
 def test_what_whoosh_cannot_read_is_plain_words_and_that_is_said(

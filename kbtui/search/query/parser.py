@@ -30,7 +30,7 @@ _Part = tuple[str, str, str, str]
 _LOG = logging.getLogger(__name__)
 _MAX_CHARACTERS = 20_000
 MAX_TERMS = 256
-_MAX_BRACKETS = 100
+_MAX_GROUPS = 100  # brackets; Whoosh nests a matcher for each AND as well
 _SHOUTED_FROM = 3  # words
 Filter = Literal["type", "tag", "path", "title", "heading", "created", "updated", "said"]
 _FIELDS: dict[str, Filter] = {
@@ -190,9 +190,11 @@ def _parts(text: str, today: date) -> tuple[list[_Part], list[str]]:
     """Return the parts of a query, and what can't be read, in sentences."""
     is_grouped = _GROUPS.search(text) is not None and not _is_shouted(text)
     notices: list[str] = []
-    if is_grouped and text.count("(") > _MAX_BRACKETS:
-        is_grouped = False
-        notices.append(f"More than {_MAX_BRACKETS} brackets can't be read.")
+    counts = {"brackets": text.count("("), "operators": sum(map(text.split().count, _OPERATORS))}
+    for what, count in counts.items() if is_grouped else ():
+        if count > _MAX_GROUPS:
+            is_grouped = False
+            notices.append(f"More than {_MAX_GROUPS} {what} can't be read.")
     found: list[_Part] = []
     for match in (_GROUPED if is_grouped else _PART).finditer(text):
         if is_grouped and match["bracket"]:

@@ -188,26 +188,31 @@ def _with_operators(found: Sequence[_Part], notices: Sequence[str], *, quoted: b
 
 def _parts(text: str, today: date) -> tuple[list[_Part], list[str]]:
     """Return the parts of a query, and what can't be read, in sentences."""
-    is_grouped = _GROUPS.search(text) is not None and not _is_shouted(text)
     notices: list[str] = []
-    counts = {"brackets": text.count("("), "operators": sum(map(text.split().count, _OPERATORS))}
-    for what, count in counts.items() if is_grouped else ():
-        if count > _MAX_GROUPS:
-            is_grouped = False
-            notices.append(f"More than {_MAX_GROUPS} {what} can't be read.")
+    is_grouped = _is_grouped(text, notices)
+    is_shouted = _is_shouted(text)
     found: list[_Part] = []
     for match in (_GROUPED if is_grouped else _PART).finditer(text):
+        word = match["word"]
         if is_grouped and match["bracket"]:
             found.append((_bracket(match["bracket"]), "", "", ""))
-        elif match["word"] in _OPERATORS and not match["field"] and not match["sign"]:
-            is_joint = match["word"] != "NOT"
-            if is_grouped and not (is_joint and (not found or found[-1][0] in _OPERATORS)):
-                found.append((match["word"], "", "", ""))
-            elif _is_shouted(text):
-                found.append(("", match["word"], "", ""))
-        else:
+        elif word not in _OPERATORS or match["field"] or match["sign"]:
             found += _part(match, today, notices)
+        elif is_shouted:
+            found.append(("", word, "", ""))
+        elif is_grouped and (word == "NOT" or (found and found[-1][0] not in _OPERATORS)):
+            found.append((word, "", "", ""))
     return found, list(dict.fromkeys(notices))
+
+
+def _is_grouped(text: str, notices: list[str]) -> bool:
+    """Return whether operators and brackets group a query; too many are noted."""
+    if _is_shouted(text) or not _GROUPS.search(text):
+        return False
+    counts = {"brackets": text.count("("), "operators": sum(map(text.split().count, _OPERATORS))}
+    too_many = [what for what, count in counts.items() if count > _MAX_GROUPS]
+    notices += [f"More than {_MAX_GROUPS} {what} can't be read." for what in too_many]
+    return not too_many
 
 
 def _is_shouted(text: str) -> bool:
@@ -223,23 +228,28 @@ def _bracket(text: str) -> str:
 
 def _part(match: re.Match[str], today: date, notices: list[str]) -> Iterator[_Part]:
     """Yield what a match is: words, a phrase or a condition, or nothing."""
-    word = match["word"]
-    if word is not None and word.endswith(":") and word[:-1].lower() in _FIELDS:
-        return  # a field without a value
+    word = match["word"] or ""
     condition = _condition(match)
+    if word.endswith(":") and word[:-1].lower() in _FIELDS:
+        return  # a field without a value
+    if condition is None:
+        yield from _word_parts(match) if match["phrase"] is None else _phrase_part(match)
+        return
+    name, value = condition
     sign = match["sign"] or ""
-    if condition is not None and condition[0] not in _DATED:
-        yield from _condition_part(sign, *condition, is_phrase=match["phrase"] is not None)
-        return
-    if condition is not None and (span := days(condition[1], today)):
-        yield f"{sign}{condition[0]}:[{span[0]} to {span[1]}]", "", "", ""
-        return
-    if condition is not None and condition[1]:
-        notices.append(f"“{_remainder(match)}” {_NO_DAY}")
-    if condition is None and match["phrase"] is not None:
-        yield from _phrase_part(match)
-        return
-    if sign and not (word or "")[:1].isalnum():
+    if name not in _DATED:
+        yield from _condition_part(sign, name, value, is_phrase=match["phrase"] is not None)
+    elif span := days(value, today):
+        yield f"{sign}{name}:[{span[0]} to {span[1]}]", "", "", ""
+    else:
+        if value:
+            notices.append(f"“{_remainder(match)}” {_NO_DAY}")
+        yield from _word_parts(match)
+
+
+def _word_parts(match: re.Match[str]) -> Iterator[_Part]:
+    sign = match["sign"] or ""
+    if not (match["word"] or "")[:1].isalnum():
         sign = ""
     for each in (_remainder(match) if sign else match[0]).split():
         if _has_term(bare := each.strip(_QUOTES)):

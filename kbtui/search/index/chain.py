@@ -84,7 +84,8 @@ def _parts(word: str) -> Iterator[str]:
     is_ascii = word.isascii()
     if not is_ascii:
         word = unicodedata.normalize("NFKC", word.replace(APOSTROPHE, "'"))
-    if _PLAIN.fullmatch(fold(word)) and (word[1:].islower() or not is_ascii):
+    folded = word.lower() if is_ascii else fold(word)
+    if _PLAIN.fullmatch(folded) and (word[1:].islower() or not is_ascii):
         yield word
         if UMLAUT.search(word):
             yield word.translate(_SPELT_OUT)

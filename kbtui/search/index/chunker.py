@@ -180,7 +180,8 @@ def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield ``(line, record)`` for each line with a JSON object; skip torn and foreign lines."""
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            record = json.loads(line, object_hook=_storable) if line else None
+            hook = _storable if "\\ud" in line.lower() else None  # a surrogate, as JSON writes it
+            record = json.loads(line, object_hook=hook) if line else None
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):

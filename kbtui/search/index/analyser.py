@@ -158,6 +158,7 @@ def _candidates(text: str, wanted: Iterable[str]) -> Sequence[tuple[int, int]]:
     ):
         return [match.span() for match in WORD.finditer(text)]
     letters = {each for term in wanted for each in _letters_of(term)}
+    has_second = any(term[0] == SECOND for term in wanted)
     found: set[tuple[int, int]] = set()
     at = 0
     for match in _COMPOSED.finditer(text):
@@ -170,7 +171,9 @@ def _candidates(text: str, wanted: Iterable[str]) -> Sequence[tuple[int, int]]:
     for begins in letters:
         at = lowered.find(begins)
         while at >= 0:
-            at = lowered.find(begins, _add_word_at(text, at, found))
+            # Words begin so, and parts of words; only German stems may have lost their beginning.
+            is_inside = at and not has_second and text[at - 1].islower() and text[at].islower()
+            at = lowered.find(begins, at + 1 if is_inside else _add_word_at(text, at, found))
     return sorted(found)
 
 

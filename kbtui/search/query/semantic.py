@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
+from kbtui.search.embedding.embedder import PreparedEmbedder
 from kbtui.search.embedding.prepared import ClosingError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.language import language_of
@@ -267,14 +268,18 @@ class Semantic:
         )
 
     def _open(self, embedder: Embedder, kind: VectorKind = _DEFAULT_KIND) -> _ModelVectors:
-        """Open the vectors of a model.
+        """Open the vectors of a model, or take over those of the former preparation.
 
         Raises:
             StorageError: they can't be stored.
         """
         try:
             folder = self._second_folder if kind is SECOND else self._folder
-            return _ModelVectors(embedder, folder / embedder.identity, kind)
+            place = folder / embedder.identity
+            if isinstance(embedder, PreparedEmbedder) and embedder.former and not place.exists():
+                with suppress(FileNotFoundError):
+                    (folder / embedder.former).rename(place)
+            return _ModelVectors(embedder, place, kind)
         except OSError as error:
             embedder.close()
             raise _storage_error(error) from error

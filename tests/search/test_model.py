@@ -178,6 +178,17 @@ def test_vectors_in_bytes_are_near_those_of_sentence_transformers(folder: Path) 
     assert cosines.min() > 0.985
 
 
+def test_where_a_link_leads_and_the_rules_of_a_table_have_no_meaning(folder: Path) -> None:
+    embedder = OnnxEmbedder(folder)
+    marked = "See [the manual](https://example.org/a/very/long/address?of=it#all).\n\n| a | b |\n"
+    found = embedder.documents(
+        [f"{marked}|-----|-----|\n| c | d |", marked.replace("https://example", "ftp://x")]
+    )
+    plain = embedder.documents(["See [the manual]().\n\n| a | b |\n\n| c | d |"])
+    assert np.allclose(found[0], plain[0], atol=1e-6)
+    assert not np.allclose(found[0], embedder.documents(["https://example.org/a"])[0], atol=1e-2)
+
+
 def test_a_graph_that_is_no_transformers_is_not_converted(tmp_path: Path) -> None:
     weights = multilingual.read(locate(MULTILINGUAL_EMBEDDING_MODEL).folder)[multilingual.WEIGHTS]
     multilingual.write_graph(weights, tmp_path / GRAPH_FILE)

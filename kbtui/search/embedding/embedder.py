@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,6 +35,8 @@ _MIN_COSINE = 0.999
 _ERROR_WIDTH = 200
 # Padded tokens in one run: few enough that activations between layers stay in the CPU cache.
 _BATCH_TOKENS = 128
+# Markup that is many tokens and no meaning: where a link leads that has a text, a table's rules.
+_MARKUP = re.compile(r"(?<=\w\]\()[^()\s]+(?=\))|^[ \t|:-]{6,}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,7 @@ class OnnxEmbedder(PreparedEmbedder):
         import numpy as np
 
         encodings = self._tokenizer.encode_batch(
-            [_without_surrogates(self.model.document_prompt + t) for t in texts]
+            [_without_surrogates(self.model.document_prompt + _MARKUP.sub("", t)) for t in texts]
         )
         found = np.empty((len(texts), self.model.dimension), dtype=np.float32)
         for batch in _batches([len(encoding.ids) for encoding in encodings]):

@@ -48,15 +48,15 @@ def convert(graph: Path, transformer: Any, samples: Callable[[], Sequence[Feeds]
         transformer: The first module of the model of sentence-transformers.
         samples: Returns inputs to measure activations with.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.transformers.fusion_options import FusionOptions
-    from onnxruntime.transformers.optimizer import optimize_model
-
-    options = FusionOptions("bert")
-    options.enable_skip_layer_norm = options.enable_bias_skip_layer_norm = False
-    options.enable_gelu_approximation = True
     with _without_warnings():
         try:
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+            from onnxruntime.transformers.fusion_options import FusionOptions
+            from onnxruntime.transformers.optimizer import optimize_model
+
+            options = FusionOptions("bert")
+            options.enable_skip_layer_norm = options.enable_bias_skip_layer_norm = False
+            options.enable_gelu_approximation = True
             config = transformer.auto_model.config
             fused = optimize_model(
                 str(graph),
@@ -78,7 +78,7 @@ def convert(graph: Path, transformer: Any, samples: Callable[[], Sequence[Feeds]
                 extra_options={"DefaultTensorType": _FLOAT},
             )
             _fix_scales(graph, inputs)
-        except Exception:  # noqa: BLE001 — it is tried on models that it wasn't made for
+        except Exception:  # noqa: BLE001 - it is tried on models, and with tools, that it wasn't made for
             return False
     return True
 

@@ -284,6 +284,8 @@ def _content_terms_of(word: str) -> tuple[str, ...]:
 
 def words(text: str) -> list[str]:
     """Return the folded words of a text, unstemmed and unsplit, for comparing exact phrases."""
+    if text.isascii():
+        return WORD.findall(fold(text))
     return [fold(word) for word in WORD.findall(text)]
 
 
@@ -295,8 +297,9 @@ def written(text: str) -> set[str]:
 def _written(word: str) -> str:
     found = _written_cache.get(word)
     if found is None:
-        folded = fold(word)
-        plain = folded.isalpha() and not is_unspaced(word)
+        is_ascii = word.isascii()
+        folded = word.lower() if is_ascii else fold(word)
+        plain = folded.isalpha() and (is_ascii or not is_unspaced(word))
         found = folded[:MAX_TERM] if plain and folded not in terms_of(word) else ""
         if len(word) <= MAX_TERM:
             if len(_written_cache) >= _MAX_CACHED:
@@ -307,6 +310,8 @@ def _written(word: str) -> str:
 
 def vocabulary(text: str) -> set[str]:
     """Return the folded, unstemmed plain words of a text, for spelling suggestions."""
+    if text.isascii():
+        return set(_SPELLED.findall(fold(text)))
     return {fold(word) for word in set(_SPELLED.findall(text))}
 
 

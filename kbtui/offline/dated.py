@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-from kbtui.offline.language import folded, languages
+from kbtui.offline.language import folded, language_of, languages, tokens
 from kbtui.offline.times import Period, clock_times, times_in
 
 _ISO = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
@@ -65,15 +65,24 @@ def days_named(text: str, said: date | None, *, way: int = 0) -> list[NamedDay]:
 def time_named(text: str) -> str:
     """Return the first time of day that a text names, as ``09:00``; empty if none.
 
-    That in figures is preferred; of one in words the half of the day may stay open: *at nine*.
+    That in figures is preferred; of one in words the half of the day may stay open: *at nine*. A
+    full hour with a word behind it is none: *about 3 lamps*.
     """
     match = _CLOCK.search(text)
     if match is None:
-        first = next((each.minutes[0] for each in clock_times(text)), None)
+        said = (each for each in clock_times(text) if not each.is_hour or _ends_at(text, each.end))
+        first = next((each.minutes[0] for each in said), None)
         return "" if first is None else f"{first // 60:02}:{first % 60:02}"
     if match[3]:
         return f"{int(match[3]) % _NOON + _NOON * (match[4] == 'p'):02}:00"
     return f"{int(match[1]):02}:{match[2]}"
+
+
+def _ends_at(text: str, at: int) -> bool:
+    """Return whether no content word follows a phrase directly."""
+    following = tokens(text[at:])[:1]
+    is_apart = bool(text[at:].strip()) and not text[at].isspace()
+    return is_apart or not following or following[0].word in language_of(text).stop_words
 
 
 def _day(day: date) -> Period:

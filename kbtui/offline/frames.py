@@ -190,6 +190,16 @@ def _found_in(text: str, name: str, codes: tuple[str, ...]) -> list[tuple[int, i
     return sorted(found.span() for each in codes for found in _pattern(each, name).finditer(plain))
 
 
+def event_verbs(text: str, codes: Sequence[str]) -> list[int]:
+    """Return where verbs of events stand in a text: *came*, *painted*, but not *need*."""
+    lasting = found_in(text, "lasting", codes)
+    return [
+        start
+        for start, _ in found_in(text, "happened", codes)
+        if not any(first <= start < last for first, last in lasting)
+    ]
+
+
 def blanked(text: str, name: str, codes: Sequence[str]) -> str:
     """Return a text with spaces in place of the phrases of a list; its length stays."""
     for start, end in found_in(text, name, codes):

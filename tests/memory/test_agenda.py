@@ -111,6 +111,7 @@ def test_what_is_coming_is_dated_lines_of_notes_and_journal_and_tasks(kb: Knowle
     [
         ("Dentist Monday 10am", True),
         ("The plumber comes on Tuesday", True),
+        ("We need the van on Tuesday", True),
         ("Am Montag kommt der Klempner", True),
         ("El martes viene el fontanero a las nueve", True),
         ("Le plombier vient mardi à neuf heures", True),
@@ -139,6 +140,9 @@ def test_a_weekday_alone_is_coming_unless_something_says_that_it_was(
         ("Lunch with Omar on Wednesday, half past twelve", "12:30"),
         ("Am Montag um halb neun kommt der Klempner", "08:30"),
         ("Choir on Monday, 19:30 instead of seven", "19:30"),
+        ("On Monday at 9, kitchen tap", "09:00"),
+        ("On Monday we need about 3 lamps", ""),
+        ("Meet Omar on Monday at 3 Elm Street", ""),
     ],
 )
 def test_a_time_of_day_in_words_is_shown_with_what_is_coming(

@@ -11,7 +11,7 @@ from typing import Literal
 
 from kbtui.memory.edits.sentences import Sentence
 from kbtui.memory.edits.turned import names_in
-from kbtui.offline.frames import blanked, found_in, frames_of
+from kbtui.offline.frames import blanked, event_verbs, found_in, frames_of
 from kbtui.offline.language import Language, begins, folded, of_all, tokens
 from kbtui.offline.times import times_in
 from kbtui.search.index import analyser
@@ -26,9 +26,8 @@ _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _LINK = re.compile(r"\[\[(?:[^\]\n]*\|)?([^\]|\n]+)\]\]")
 _LEAD = 40  # characters
 _AFTER_LEAD = re.compile(r"\s*[,:;.!\u2013\u2014-]+\s*(?=\w)")
-_APOSTROPHE = re.compile(r"['\u2019]")
+_FIRST_WORD = re.compile(r"\w+")
 _ELIDED = re.compile(r"\w{1,2}['\u2019][a-z\u00e0-\u00ff]")  # J'habite is no name
-_SPEAKERS = frozenset({"we", "wir", "on", "nous"})
 _CLOCK_WORDS = frozenset({"noon", "midnight", "mittag", "mitternacht", "mediodia", "medianoche"})
 _LEADING = ("being", "own", "theirs", "definite", "places", "purposes")
 Kind = Literal["word", "name", "number", "weekday", "date", "time"]
@@ -103,10 +102,7 @@ class ComparedLine:
     def happened(self) -> bool:
         """Whether it tells of an event: its verb is none of a state."""
         being = self.places("being")
-        lasting = self.places("lasting")
-        for start, _ in self.places("happened"):
-            if any(first <= start < last for first, last in lasting):
-                continue
+        for start in event_verbs(self.plain, self.codes):
             before = (other for other in being if other[1] <= start)
             near = max(before, default=None)
             if near is None or len(tokens(self.plain[near[1] : start])) > 1:
@@ -281,12 +277,13 @@ def is_word(word: str, name: str, codes: tuple[str, ...]) -> bool:
 
 
 def _begins_with_speaker(text: str, codes: tuple[str, ...]) -> bool:
-    first = tokens(text)[:1]
-    if not first:
-        return False
     if any(start == 0 for start, _ in found_in(text[:_LEAD], "speaking", codes)):
-        return True  # vivo, mi sono trasferito
-    word, *elided = _APOSTROPHE.split(text[first[0].start : first[0].end].lower())
-    return (
-        word in _SPEAKERS or folded(word) in of_all("self").words or (word == "j" and bool(elided))
-    )
+        return True  # we, vivo, mi sono trasferito
+    first = next(iter(tokens(text)), None)
+    return first is not None and _before_apostrophe(text[first.start :]) in of_all("self").words
+
+
+def _before_apostrophe(text: str) -> str:
+    """Return the first word of a text, folded: the *i* of *I'm*."""
+    found = _FIRST_WORD.match(text)
+    return folded(found[0]) if found else ""

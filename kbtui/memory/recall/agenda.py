@@ -22,7 +22,7 @@ from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
-from kbtui.offline.frames import holds_frame
+from kbtui.offline.frames import event_verbs, spoken_in
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
 from kbtui.text import clean_line, fold
@@ -275,7 +275,7 @@ def _dated(
     said = day if is_day else None
     time = time_named(line.text)
     found = days_named(line.text, day)
-    if is_day and not found and not holds_frame(line.text, "happened"):
+    if is_day and not found and not _tells_past(line.text):
         found = days_named(line.text, day, way=1)  # a weekday: the next, as nothing says “came”
     if said is None:
         # Words like “tomorrow” count from when they were written, which a note doesn't tell.
@@ -290,6 +290,10 @@ def _dated(
     return AgendaItem(
         path, title, line.first, shown, period.last, period.first, period.unit, time, said=said
     )
+
+
+def _tells_past(text: str) -> bool:
+    return bool(event_verbs(text, [each.code for each in spoken_in(text)]))
 
 
 def due_text(item: AgendaItem, today: date) -> str:

@@ -11,14 +11,13 @@ decided by the words in common and by where the others stand, with sets of words
 - ``exchanged``: phrases by which one thing is given up for another: *moved from .. to*;
 - ``moving`` (of ``living``), ``joining`` (of ``working``), ``delaying``: verbs after which
   something is elsewhere, somebody has another job, a time is another one; ``happened``: other verbs
-  of events, and
-  ``lasting``: words that look like them;
+  of events, and ``lasting``: words that look like them;
 - ``places``, ``purposes``: prepositions of a place, and of what qualifies a thing; ``being``: verbs
   between a thing and its value;
 - ``sharing``: verbs whose object may be one of many; ``several``: what one may have several of;
 - ``theirs``, ``definite``, ``indefinite``: possessives of others, articles of what is known and of
-  one of many; ``speaking``: verbs that need no *I*; ``addressed``: words to whom one talks with,
-  who is told nothing to be kept.
+  one of many; ``speaking``: how speakers begin, *we*, and verbs that need no *I*; ``addressed``:
+  words to whom one talks with, who is told nothing to be kept.
 
 In doubt two lines are no pair.
 """

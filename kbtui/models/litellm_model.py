@@ -91,6 +91,7 @@ LOCAL_FIRST_TOKEN_SECONDS = 900.0
 STEADY = 0.1
 """The temperature for work whose results should be reproducible."""
 
+_LEAST_ANSWER = 1_000  # tokens
 _ANY_WAY = (ModelAccessError, ModelOverloadedError, ModelUnreachableError, ModelWindowError)
 """Failures unrelated to the way a call was forced."""
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
@@ -350,12 +351,15 @@ class LiteLLMModel:
     def _answer_limit(self, messages: Sequence[Message], tool: ToolSpec) -> int:
         """Return the token limit of an answer: what the prompt leaves, at most half the window.
 
-        Some servers reject a prompt and limit that exceed the window together; the factor allows
-        for errors of the estimate.
+        What is written about a short text is short as well, and a model that repeats itself keeps
+        the server from whoever is waiting for it. Some servers reject a prompt and limit that
+        exceed the window together; the factor allows for errors of the estimate.
         """
         window = self.context_window
         newest = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
-        return max(window // 8, min(window // 2, window - newest * 5 // 4))
+        given = (each.content for each in messages if each.role == "user")
+        about = _LEAST_ANSWER + 2 * sum(map(estimate_tokens, given))
+        return max(window // 8, min(window // 2, window - newest * 5 // 4, about))
 
     def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
         """Create a builder; calls written as text are parsed except for hosted providers."""

@@ -107,5 +107,5 @@ async def test_the_longest_forced_answer_here_and_the_prompt_fit_the_window_toge
         for asked in (ASK, [*ASK, long]):
             await model.complete(asked, [TOOL], force_tool="read_entry")
         short, full = (each.body["max_tokens"] for each in server.prompts)
-    assert short == 2048
+    assert 1_000 < short < 1_100  # what is written about a short text is short
     assert 512 <= full <= 4096 - model.count_tokens(long.content)

@@ -41,10 +41,15 @@ class Terminal:
         argv: The program and its arguments.
         env: Its whole environment; TERM and the size are added.
         size: Columns and rows.
+        name: What it calls itself.
     """
 
     def __init__(
-        self, argv: Sequence[str], env: Mapping[str, str], size: tuple[int, int] = (120, 40)
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        size: tuple[int, int] = (120, 40),
+        name: str = "xterm-256color",
     ) -> None:
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
@@ -55,7 +60,7 @@ class Terminal:
         if self.pid == 0:  # pragma: no cover - the child becomes the program
             _set_size(0, *size)  # before the program can ask
             kept = {k: v for k, v in env.items() if k not in {"COLUMNS", "LINES"}}  # they win
-            full = {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            full = {**kept, "TERM": name, "COLORTERM": "truecolor"}
             os.execvpe(argv[0], list(argv), full)
 
     def __enter__(self) -> Self:

@@ -19,6 +19,7 @@ import time
 import types
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, Any
 
 _MEMORY = 2 << 30
@@ -27,7 +28,9 @@ _MAX_CHARACTERS = 20_000_000  # characters
 _MAX_CELLS = 100  # in a row; of a wider one those that are filled
 _PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
 _MAX_PIXELS = 64_000_000
+_LYING = range(5, 9)  # orientations in Exif that turn a picture by a quarter
 _SMALL = (200, 120)
+_SHARP = (960, 576)
 _SECONDS = 45.0  # after which what was read so far has to do
 _OLE = b"\xd0\xcf\x11\xe0"
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -143,25 +146,57 @@ def _pdf(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
     return pdf.get_metadata_dict().get("Title", ""), pages()
 
 
-def _picture(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
-    """Return a downscaled picture as base64 of its pixels; the place holds both sizes."""
+def _picture_size(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    """Return a picture's size and that of its pixels when downscaled, without decoding it."""
+    with _picture_errors():
+        _, sizes = _open_picture(file)
+    return "", iter([(" ".join(map(str, sizes)), "-")])
+
+
+def _picture(file: IO[bytes], *, sharp: bool = False) -> tuple[str, Iterator[Part]]:
+    """Return a downscaled picture as base64 of its pixels; the place holds both sizes.
+
+    If `sharp`, a larger one follows, as base64 of a PNG.
+    """
     from PIL import Image, ImageOps
 
-    Image.MAX_IMAGE_PIXELS = None  # checked below, with a message
-    try:
-        picture = Image.open(file, formats=_PICTURES)
-        width, height = picture.size
-        if width * height > _MAX_PIXELS:
-            raise RefusedDocumentError(f"{width} x {height} pixels are too many")
-        picture.draft("RGB", _SMALL)
+    with _picture_errors():
+        picture, sizes = _open_picture(file)
+        picture.draft("RGB", _SHARP if sharp else _SMALL)
         shown = ImageOps.exif_transpose(picture).convert("RGBA")
+    shown.thumbnail(_SHARP)
+    paper = Image.new("RGBA", shown.size, "white")  # drawings are made for a white background
+    larger = Image.alpha_composite(paper, shown).convert("RGB")
+    small = larger.resize(sizes[2:], Image.Resampling.BICUBIC)
+    parts = [(" ".join(map(str, sizes)), base64.b64encode(small.tobytes()).decode())]
+    if sharp:
+        file_of_larger = io.BytesIO()
+        larger.save(file_of_larger, "PNG", compress_level=1)
+        parts.append(("png", base64.b64encode(file_of_larger.getvalue()).decode()))
+    return "", iter(parts)
+
+
+@contextlib.contextmanager
+def _picture_errors() -> Iterator[None]:
+    try:
+        yield
     except (OSError, SyntaxError, ValueError):
         raise RefusedDocumentError("it is damaged, or no picture") from None
-    shown.thumbnail(_SMALL)
-    paper = Image.new("RGBA", shown.size, "white")  # drawings are made for a white background
-    small = Image.alpha_composite(paper, shown).convert("RGB")
-    sizes = f"{width} {height} {small.width} {small.height}"
-    return "", iter([(sizes, base64.b64encode(small.tobytes()).decode())])
+
+
+def _open_picture(file: IO[bytes]) -> tuple[Any, tuple[int, int, int, int]]:
+    """Return a picture whose pixels aren't read, its size as shown, and that downscaled."""
+    from PIL import ExifTags, Image
+
+    Image.MAX_IMAGE_PIXELS = None  # checked below, with a message
+    picture = Image.open(file, formats=_PICTURES)
+    width, height = picture.size
+    if width * height > _MAX_PIXELS:
+        raise RefusedDocumentError(f"{width} x {height} pixels are too many")
+    if picture.getexif().get(ExifTags.Base.Orientation, 1) in _LYING:
+        width, height = height, width
+    scale = min(1.0, _SMALL[0] / width, _SMALL[1] / height)
+    return picture, (width, height, max(1, round(width * scale)), max(1, round(height * scale)))
 
 
 def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
@@ -307,6 +342,8 @@ _READERS: dict[str, Callable[[IO[bytes]], tuple[str, Iterator[Part]]]] = {
     "page": _article,
     "epub": _epub,
     "picture": _picture,
+    "sharp picture": partial(_picture, sharp=True),
+    "picture size": _picture_size,
 }
 
 if __name__ == "__main__":

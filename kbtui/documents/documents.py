@@ -121,13 +121,17 @@ def place_at(places: Sequence[tuple[int, str]], line: int) -> str:
 
 @dataclass(frozen=True)
 class DocumentPicture:
-    """A downscaled picture: original size, new size, and RGB pixels by rows."""
+    """A downscaled picture: original size, new size, and RGB pixels by rows.
+
+    There are no pixels while only the sizes are known. `png` is a larger one, where it was wanted.
+    """
 
     width: int
     height: int
     columns: int
     rows: int
-    pixels: bytes
+    pixels: bytes = b""
+    png: bytes = b""
 
 
 TOO_LARGE = DocumentText(problem=f"it is larger than {MAX_BYTES >> 20} MB")
@@ -224,29 +228,43 @@ class Documents:
         """Extract any file's text uncached; kind ``page`` is a web page without its navigation."""
         return _result(self._request(file, kind))
 
-    def picture(self, path: str) -> DocumentPicture:
-        """Return a downscaled picture of the workspace; it isn't cached.
+    def picture_size(self, path: str) -> DocumentPicture:
+        """Return a picture without its pixels, which takes a fraction of the time.
+
+        Raises:
+            NotFoundError, UnsafePathError, UnreadableError: As `picture`.
+        """
+        (sizes, _), *_ = self._picture_parts(path, "picture size")
+        return DocumentPicture(*_picture_sizes(sizes))
+
+    def picture(self, path: str, *, sharp: bool = False) -> DocumentPicture:
+        """Return a downscaled picture of the workspace, `sharp` as a PNG too; it isn't cached.
 
         Raises:
             NotFoundError: There is no such file.
             UnsafePathError: The path leaves the workspace, or contains a symbolic link.
             UnreadableError: The file is too large, or not a readable picture.
         """
+        kind = "sharp picture" if sharp else "picture"
+        (sizes, pixels), *more = self._picture_parts(path, kind)
+        width, height, columns, rows = _picture_sizes(sizes)
+        try:
+            data = base64.b64decode(pixels, validate=True)
+            png = base64.b64decode(more[0][1], validate=True) if more else b""
+        except ValueError as error:
+            raise UnreadableError("no picture") from error
+        if len(data) != columns * rows * 3:
+            raise UnreadableError("no picture")
+        return DocumentPicture(width, height, columns, rows, data, png)
+
+    def _picture_parts(self, path: str, kind: str) -> tuple[tuple[str, str], ...]:
         file, size = _checked_file(self._workspace, path)
         if size > _MAX_PICTURE_BYTES:
             raise UnreadableError(f"larger than {_MAX_PICTURE_BYTES >> 20} MB")
-        text = self.convert(file, "picture")
+        text = self.convert(file, kind)
         if text.problem or not text.parts:
             raise UnreadableError(text.problem or "no picture")
-        sizes, pixels = text.parts[0]
-        try:
-            width, height, columns, rows = map(int, sizes.split())
-            data = base64.b64decode(pixels, validate=True)
-        except (TypeError, ValueError) as error:
-            raise UnreadableError("no picture") from error
-        if min(columns, rows) < 1 or len(data) != columns * rows * 3:
-            raise UnreadableError("no picture")
-        return DocumentPicture(width, height, columns, rows, data)
+        return text.parts
 
     def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
         """Delete the cached texts of all contents except the given (path, blob) pairs."""
@@ -295,6 +313,21 @@ class Documents:
         except (OSError, ValueError):
             self.close()
             return {"problem": "whatever read it broke down"}
+
+
+def _picture_sizes(told: str) -> tuple[int, int, int, int]:
+    """Return a picture's width, height, columns and rows as the child tells them.
+
+    Raises:
+        UnreadableError: They are no sizes.
+    """
+    try:
+        width, height, columns, rows = map(int, told.split())
+    except ValueError as error:
+        raise UnreadableError("no picture") from error
+    if min(width, height, columns, rows) < 1:
+        raise UnreadableError("no picture")
+    return width, height, columns, rows
 
 
 def _start() -> ChildProcess:

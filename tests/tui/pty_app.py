@@ -22,7 +22,12 @@ sys.exit(run_app(Path(sys.argv[1])))
 """
 
 
-def start(workspace: Path, size: tuple[int, int] = (120, 40), program: str = PROGRAM) -> Terminal:
+def start(
+    workspace: Path,
+    size: tuple[int, int] = (120, 40),
+    program: str = PROGRAM,
+    name: str = "xterm-256color",
+) -> Terminal:
     """Start the app on a workspace, without reading for meaning."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
-    return Terminal([sys.executable, "-c", program, str(workspace)], env, size)
+    return Terminal([sys.executable, "-c", program, str(workspace)], env, size, name)

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
@@ -20,6 +20,9 @@ from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from kbtui.tui.terminal.graphics import Graphics
 
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000
@@ -89,17 +92,18 @@ def render(
     width: int,
     folds: Mapping[int, bool] = MappingProxyType({}),
     revealed: int | None = None,
+    graphics: Graphics | None = None,
 ) -> Rendered:
     """Lay out a text.
 
     `folds` maps the source line of a title to whether its block is open; by default headings are,
     and callouts as they specify. Blocks that contain the line `revealed` are open, too. A `whole`
-    text has no folds.
+    text has no folds. With `graphics` the terminal draws the pictures.
     """
     if source.raw or _takes_too_long(source.text):
         return render_plain(source.text, width, first_line=source.first_line)
     width = max(MIN_WIDTH, width)
-    layout = _Layout(source, None if source.whole else folds, revealed)
+    layout = _Layout(source, None if source.whole else folds, revealed, graphics=graphics)
     layout.sections(source.above, width, is_above=True)
     layout.chips(source.properties, width)
     layout.blocks(parse(clean(source.text), whole=source.whole).children, _Frame(width))
@@ -136,7 +140,9 @@ class _Layout:
         folds: Mapping[int, bool] | None = None,
         revealed: int | None = None,
         links: Links | None = None,
+        graphics: Graphics | None = None,
     ) -> None:
+        self._graphics = graphics
         self.lines: list[Line] = []
         self.folds: dict[int, Fold] = {}
         self.links = links or Links(source.resolve)
@@ -296,7 +302,7 @@ class _Layout:
             title.add(clean_line(embed.title), *self.links.style(ref)).content(), inner
         )
         if embed.picture is not None:
-            for line in picture_lines(embed.picture, inner.width):
+            for line in picture_lines(embed.picture, inner.width, self._graphics):
                 self.lines.append(Line(inner.rest + line, self._source_line))
         if embed.text:
             part = _Layout(SourceText(embed.text, breaks=self._source.breaks), links=self.links)

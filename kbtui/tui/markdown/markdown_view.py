@@ -19,6 +19,7 @@ from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.terminal.background import latest
+from kbtui.tui.terminal.graphics import graphics_of
 from kbtui.tui.widgets.line_view import READABLE, Line
 
 _FIRST_CHARACTERS = 20_000
@@ -140,7 +141,9 @@ class MarkdownView(MarkdownLines):
         if self.app.has_class("-few-colors"):
             plain = {ref: embed._replace(picture=None) for ref, embed in source.embeds.items()}
             source = source._replace(embeds=plain)
-        rendered = await asyncio.to_thread(render, source, width, self._fold_states, line)
+        rendered = await asyncio.to_thread(
+            render, source, width, self._fold_states, line, graphics_of(self.app)
+        )
         self._fold_states |= {
             at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]
         }

@@ -1,8 +1,9 @@
-"""Pictures drawn in half blocks: each cell shows two pixels, one above the other.
+"""Pictures as lines of text: sharp where the terminal draws them, else in half blocks.
 
-Libraries that draw sharper (textual-image) query the terminal's capabilities on import, before the
-app owns it, at every start, and swallow keys typed meanwhile. They also draw widgets of their own
-instead of lines of text.
+A cell in half blocks shows two pixels, one above the other. Sixel isn't used: its pictures are
+drawn over cells of the screen, and would have to be drawn again whenever one of these scrolls or is
+covered. The library that does this (textual-image) asks the terminal when it is imported, before
+the app owns it, and swallows keys typed meanwhile.
 """
 
 from __future__ import annotations
@@ -17,17 +18,47 @@ from textual.style import Style
 
 if TYPE_CHECKING:
     from kbtui.documents.documents import DocumentPicture
+    from kbtui.tui.terminal.graphics import Graphics
 
 _MAX_ROWS = 24
 _MAX_COLUMNS = 76
+_MIN_BOX = 2
 
 
-def picture_lines(picture: DocumentPicture, width: int) -> Iterator[Content]:
-    """Yield a picture as lines of at most `width` cells, never enlarged."""
+def picture_lines(
+    picture: DocumentPicture, width: int, graphics: Graphics | None = None
+) -> Iterator[Content]:
+    """Yield a picture as lines of at most `width` cells, never enlarged.
+
+    Without pixels it is a box of the same size.
+    """
+    columns, rows = _size(picture, width)
+    if not picture.pixels:
+        yield from _box(columns, rows)
+    elif picture.png and graphics is not None:
+        yield from graphics.lines(picture.png, columns, rows)
+    else:
+        yield from _half_blocks(picture, columns, rows)
+
+
+def _size(picture: DocumentPicture, width: int) -> tuple[int, int]:
     columns = min(width, _MAX_COLUMNS, picture.columns)
     shape = picture.rows / picture.columns
     columns = max(1, min(columns, round(2 * _MAX_ROWS / shape)))
-    rows = min(_MAX_ROWS, max(1, round(columns * shape / 2)))
+    return columns, min(_MAX_ROWS, max(1, round(columns * shape / 2)))
+
+
+def _box(columns: int, rows: int) -> Iterator[Content]:
+    if min(columns, rows) < _MIN_BOX:
+        yield from [Content.styled("░" * columns, ".md--rule")] * rows
+        return
+    inner = columns - 2
+    sides = [f"│{' ' * inner}│"] * (rows - 2)
+    for line in (f"┌{'─' * inner}┐", *sides, f"└{'─' * inner}┘"):
+        yield Content.styled(line, ".md--rule")
+
+
+def _half_blocks(picture: DocumentPicture, columns: int, rows: int) -> Iterator[Content]:
     colours = [_scaled_row(picture, columns, number, 2 * rows) for number in range(2 * rows)]
     for upper, lower in zip(colours[::2], colours[1::2], strict=True):
         spans: list[Span] = []

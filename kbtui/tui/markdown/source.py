@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Embed(NamedTuple):
-    """The replacement of an embedded file: its title, and its text or picture."""
+    """The replacement of an embedded file: its title, and its text or picture.
+
+    A picture without pixels is drawn as a box of its shape.
+    """
 
     title: str
     text: str = ""

@@ -66,6 +66,8 @@ _MAX_NAMES = 4
 _MAX_MENTIONS = 100
 _BOXES = {"true": "☑", "false": "☐"}
 _MAX_PROPERTIES = 40
+PICTURE_ITSELF = LinkRef("markdown", "it")
+"""What a picture shown by itself embeds."""
 _EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
 _WEEKS = 5
 _MAX_VALUES = 20
@@ -110,7 +112,7 @@ class Document:
     entry: Entry | None = None
     editable: bool = False
     properties: tuple[Property, ...] = ()
-    picture: Embed | None = None
+    is_picture: bool = False
     below: tuple[Section, ...] = ()
     above: tuple[Section, ...] = ()
     is_today: bool = False
@@ -129,8 +131,8 @@ class Document:
 
         With `whole` nothing is hidden that Obsidian would hide.
         """
-        if self.picture is not None:
-            embeds = {LinkRef("markdown", "it"): self.picture}
+        if self.is_picture:
+            embeds = {PICTURE_ITSELF: Embed(self.title)} if links is None else links.embeds
             return SourceText("![](it)", embeds=embeds)
         body = self.body if links is None else links.shown(self)
         above = 0
@@ -323,7 +325,7 @@ def document_of(kb: KnowledgeBase, path: str, data: bytes) -> Document:
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         reason = f"{readable_size(len(data))}, not text."
-        return Document(path, "binary", title, reason=reason, picture=_load_picture(kb, path))
+        return Document(path, "binary", title, reason=reason, is_picture=is_picture(path))
     entry = parse_entry(path, data)
     decoded = decode(data)
     whole = Document(
@@ -465,23 +467,6 @@ def _last_weeks(today: date, days: Mapping[date, str]) -> Section:
     return Section("The last five weeks", cells=tuple(rows))
 
 
-def picture_embed(path: str, documents: Documents) -> Embed:
-    """Return the embed of a picture with its name and size, or the reason it isn't shown."""
-    name = clean_line(path.rpartition("/")[2])
-    try:
-        picture = documents.picture(path)
-    except KbtuiError as error:
-        return Embed(f"{name} · not shown: {clean_line(error.message)}")
-    return Embed(f"{name} · {picture.width:,} x {picture.height:,}", picture=picture)
-
-
-def _load_picture(kb: KnowledgeBase, path: str) -> Embed | None:
-    if not is_picture(path):
-        return None
-    with Documents(kb.workspace) as documents:
-        return picture_embed(path, documents)
-
-
 def _load_converted(kb: KnowledgeBase, path: str) -> Document:
     """Load the text extracted from a document, read-only."""
     with Documents(kb.workspace) as documents:
@@ -578,6 +563,8 @@ def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
     to ask about them next.
     """
     path = document.path
+    if document.is_picture:
+        return DocumentLinks()
     if path.startswith(NAME_PREFIX):
         return _links_of_name(kb, path)
     try:

@@ -41,7 +41,8 @@ from kbtui.tui.notes.life import Version, load_version, read_life, with_life
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.today import sections_of_today
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
+from kbtui.tui.terminal.background import SerialQueue, in_threads, latest, run_latest
+from kbtui.tui.terminal.graphics import graphics_of
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
@@ -257,10 +258,16 @@ class EntryView(Pane):
             above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
             self.document = document = replace(document, above=above)
             self._show_source(document.source(), top=None)
-        if document.entry is None:
+        if document.entry is None and not document.is_picture:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
-        self.links = links = await asyncio.to_thread(with_embeds, self._kb, document, links)
+        sharp = graphics_of(self.app) is not None
+        steps = with_embeds(self._kb, document, links, sharp=sharp)
+        async for links in in_threads(steps):
+            self.links = links
+            self._show_source(await asyncio.to_thread(document.source, links), top=None)
+        if document.is_picture:
+            return
         self.life = await asyncio.to_thread(read_life, self._kb, path)
         self.document = document = with_life(document, self.life)
         self._show_source(await asyncio.to_thread(document.source, links), top=None)

@@ -20,7 +20,8 @@ from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry, leave_for
 from kbtui.tui.notes.documents import Document, load_document, load_links, message_line
 from kbtui.tui.notes.embeds import with_embeds
-from kbtui.tui.terminal.background import latest
+from kbtui.tui.terminal.background import in_threads, latest
+from kbtui.tui.terminal.graphics import graphics_of
 from kbtui.tui.widgets.dialogs import ReadingDialog
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import resolve_styles
@@ -80,12 +81,13 @@ class Preview(MarkdownView):
     ) -> None:
         """Show a loaded document, and shortly after it its links and what it embeds."""
         self.show(document.source(), reveal=reveal)
-        if document.entry is None:
+        if document.entry is None and not document.is_picture:
             return
         await asyncio.sleep(_LINKS_AFTER_SECONDS)
         links = await asyncio.to_thread(load_links, self._kb, document)
-        links = await asyncio.to_thread(with_embeds, self._kb, document, links)
-        self.show(await asyncio.to_thread(document.source, links), top=None)
+        sharp = graphics_of(self.app) is not None
+        async for shown in in_threads(with_embeds(self._kb, document, links, sharp=sharp)):
+            self.show(await asyncio.to_thread(document.source, shown), top=None)
 
     def content_at(self, index: int) -> Content:
         """Return the line with the matches highlighted."""

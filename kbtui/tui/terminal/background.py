@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import partial, wraps
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from kbtui.tui.messages import tell_error
 
 NodeT = TypeVar("NodeT", bound=DOMNode)
 _More = ParamSpec("_More")
+StepT = TypeVar("StepT")
 
 
 def run_latest(
@@ -53,6 +54,13 @@ def latest(
         return start
 
     return decorate
+
+
+async def in_threads(steps: Iterator[StepT]) -> AsyncIterator[StepT]:
+    """Yield what `steps` yields, each computed in a thread."""
+    end = object()
+    while (step := await asyncio.to_thread(next, steps, end)) is not end:
+        yield step  # type: ignore[misc]  # mypy doesn't tell the end from a step
 
 
 def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:

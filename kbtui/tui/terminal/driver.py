@@ -22,6 +22,7 @@ from textual.message import Message
 from kbtui.text import counted
 from kbtui.tui.terminal import first_keys, modes
 from kbtui.tui.terminal.frame import Frame
+from kbtui.tui.terminal.graphics import Graphics, has_graphics
 from kbtui.tui.terminal.input_events import InputEvents
 from kbtui.tui.terminal.input_tokens import (
     MOST_PASTED_BYTES,
@@ -131,6 +132,7 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self.frame = Frame()
+        self.graphics = Graphics(self.write) if has_graphics(os.environ) else None
         if sys.__stderr__ is not None:
             self._file: Any = _Output(sys.__stderr__, self._fail)
         self._size = size or self._get_terminal_size()
@@ -176,6 +178,14 @@ class TerminalDriver(LinuxDriver):
         self.frame.forget()
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.attrs_before = first_keys.saved_attributes() or self.attrs_before
+        if self.graphics is not None:
+            self.graphics.send_again()
+
+    def stop_application_mode(self) -> None:
+        """Stop, and free the pictures that the terminal keeps."""
+        if self.graphics is not None:
+            self.graphics.remove()
+        super().stop_application_mode()
 
     def disable_input(self) -> None:
         """Wake the reader, which waits for nothing but input, and stop it."""

@@ -38,6 +38,9 @@ class Setting:
         source: The file or variable that sets the value; empty for the default.
         choices: The allowed values, if they are enumerable.
         title: A short label.
+        section: The label of its section.
+        role: The label of the role whose model it is about, or "".
+        unset: What is used while a role's model isn't set.
     """
 
     name: str
@@ -47,6 +50,14 @@ class Setting:
     source: str
     choices: tuple[Any, ...] = ()
     title: str = ""
+    section: str = ""
+    role: str = ""
+    unset: str = ""
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is the model of a role."""
+        return bool(self.role) and self.name.endswith(".model")
 
 
 def all_settings(workspace: Path | None, settings: Settings | None = None) -> list[Setting]:
@@ -62,18 +73,26 @@ def all_settings(workspace: Path | None, settings: Settings | None = None) -> li
     in_force = settings or load_settings(workspace)
     sources = {} if settings is not None else _sources(workspace)
     defaults = Settings()
-    return [
-        Setting(
-            name,
-            field.description or "",
-            value_of(in_force, name),
-            value_of(defaults, name),
-            sources.get(name, ""),
-            _choices(field.annotation),
-            field.title or "",
+    found = []
+    for name, field, (section, *roles) in described_fields():
+        role = roles[0] if roles else None
+        about = role.description if role is not None and name.endswith(".model") else ""
+        extra = role.json_schema_extra if role is not None else None
+        found.append(
+            Setting(
+                name,
+                about or field.description or "",
+                value_of(in_force, name),
+                value_of(defaults, name),
+                sources.get(name, ""),
+                _choices(field.annotation),
+                field.title or "",
+                section.title or name.partition(".")[0].capitalize(),
+                (role.title or "") if role is not None else "",
+                str(extra.get("unset", "")) if isinstance(extra, dict) else "",
+            )
         )
-        for name, field in described_fields()
-    ]
+    return found
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:

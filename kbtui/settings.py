@@ -59,6 +59,16 @@ def _option(default: Any, title: str, description: str, **limits: Any) -> Any:
     return Field(default, title=title, description=description, **limits)
 
 
+def _role(title: str, description: str, unset: str = "same as chat") -> Any:
+    """Declare the model of a role; `unset` says what is used where none is set."""
+    return Field(
+        RoleSettings(),
+        title=title,
+        description=description,
+        json_schema_extra={"unset": unset},
+    )
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     retired: ClassVar[frozenset[str]] = frozenset()
@@ -104,13 +114,19 @@ class RoleSettings(_Section):
 class ModelsSettings(_Section):
     """The models of all roles."""
 
-    chat: RoleSettings = RoleSettings()
-    consolidate: RoleSettings = RoleSettings()
-    dream: RoleSettings = RoleSettings()
-    extract: RoleSettings = Field(RoleSettings(), alias="import")
-    embed: RoleSettings = Field(
-        RoleSettings(),
-        description="A sentence-transformers name or folder, or `litellm:NAME`.",
+    chat: RoleSettings = _role(
+        "Chat", "Answers you and writes down what you tell it.", "first one found here"
+    )
+    consolidate: RoleSettings = _role("Condensing", "Turns long conversations into memory.")
+    dream: RoleSettings = _role("Dream", "Curates memory in the background.")
+    extract: Annotated[RoleSettings, Field(alias="import")] = _role(
+        "Imports", "Finds what is worth remembering in what you import."
+    )
+    embed: RoleSettings = _role(
+        "Search by meaning",
+        "Embeds your notes and questions: a sentence-transformers name or folder, or"
+        " `litellm:NAME`.",
+        "the built-in one",
     )
     servers: tuple[str, ...] = _option(
         LOCAL_SERVERS,
@@ -413,7 +429,7 @@ class LogSettings(_Section):
 class Settings(_Section):
     """All settings, by section."""
 
-    models: ModelsSettings = ModelsSettings()
+    models: ModelsSettings = Field(ModelsSettings(), title="Models in detail")
     context: ContextSettings = ContextSettings()
     search: SearchSettings = SearchSettings()
     memory: MemorySettings = MemorySettings()
@@ -421,9 +437,9 @@ class Settings(_Section):
     budget: BudgetSettings = BudgetSettings()
     sync: SyncSettings = SyncSettings()
     privacy: PrivacySettings = PrivacySettings()
-    mcp: McpSettings = McpSettings()
+    mcp: McpSettings = Field(McpSettings(), title="Other agents")
     workspace: WorkspaceSettings = WorkspaceSettings()
-    ui: UiSettings = UiSettings()
+    ui: UiSettings = Field(UiSettings(), title="Looks")
     log: LogSettings = LogSettings()
 
     @model_validator(mode="before")
@@ -520,12 +536,12 @@ def setting_names() -> list[str]:
 
 def describe_settings() -> list[tuple[str, str]]:
     """Return the full name and description of all settings; a description may be empty."""
-    return [(name, field.description or "") for name, field in described_fields()]
+    return [(name, field.description or "") for name, field, _ in described_fields()]
 
 
-def described_fields() -> list[tuple[str, FieldInfo]]:
-    """Return the full name and pydantic field of all settings."""
-    return list(_walk(Settings, ""))
+def described_fields() -> list[tuple[str, FieldInfo, list[FieldInfo]]]:
+    """Return the full name and pydantic field of all settings, and the fields around each."""
+    return list(_walk(Settings, "", []))
 
 
 def given_values(
@@ -543,14 +559,16 @@ def given_values(
     return [*sources, ("the environment", _from_environment(environment))]
 
 
-def _walk(model: type[BaseModel], prefix: str) -> Iterable[tuple[str, FieldInfo]]:
+def _walk(
+    model: type[BaseModel], prefix: str, around: list[FieldInfo]
+) -> Iterable[tuple[str, FieldInfo, list[FieldInfo]]]:
     for name, field in model.model_fields.items():
         full = f"{prefix}{field.alias or name}"
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _walk(inner, full + ".")
+            yield from _walk(inner, full + ".", [*around, field])
         else:
-            yield full, field
+            yield full, field, around
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

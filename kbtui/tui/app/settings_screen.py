@@ -26,18 +26,8 @@ from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
-# Per role: the label of its model, the prefix of the labels of its other settings, its description.
-_ROLES = {
-    "chat": ("Chat", "Chat", "Answers you and writes down what you tell it."),
-    "consolidate": ("Condensing", "Condensing", "Turns long conversations into memory."),
-    "dream": ("Dream", "Dream", "Curates memory in the background."),
-    "import": ("Imports", "Imports", "Finds what is worth remembering in what you import."),
-    "embed": ("Search by meaning", "Search by meaning", "Embeds your notes and questions."),
-}
-_UNSET = {"chat": "first one found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
-_SAME_AS_CHAT = "same as chat"
-_MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
+_MODELS, _KEYS = "Models", "Keys"
 _TALL_ROWS = 30
 _RESTART_NOTICE = "It holds from the next start on."
 
@@ -64,22 +54,19 @@ class Field(NamedTuple):
     @property
     def about(self) -> str:
         """The description."""
-        role = self.setting.name.split(".")[1] if _is_role(self.setting) else ""
-        return _ROLES[role][2] if role in _ROLES else self.setting.about
+        return self.setting.about
 
     @property
     def has_choices(self) -> bool:
         """Whether the value is chosen from a list."""
-        return _is_role(self.setting) or len(self.setting.choices or ()) > 2
+        return self.setting.is_model or len(self.setting.choices or ()) > 2
 
     @property
     def standard(self) -> str:
         """The default value, as shown."""
         if self.action is not None:
             return key_names(self.action.keys)
-        return (
-            _unset(self.setting) if _is_role(self.setting) else format_value(self.setting.default)
-        )
+        return self.setting.unset if self.setting.is_model else format_value(self.setting.default)
 
 
 def format_value(value: Any) -> str:
@@ -96,43 +83,24 @@ def format_value(value: Any) -> str:
 def fields_of(settings: Iterable[Setting], keymap: Mapping[str, str]) -> list[Field]:
     """Return the rows of the form: models, other settings, then keys by action."""
     found = list(settings)
-    models = [_role(each) for each in found if _is_role(each)]
+    models = [_model(each) for each in found if each.is_model]
     rest = [
-        Field(_group(each), _label(each), format_value(each.value), each)
+        Field(each.section, _label(each), format_value(each.value), each)
         for each in found
-        if not _is_role(each) and each.name != "ui.keys"
+        if not each.is_model and each.name != "ui.keys"
     ]
     keys = next(each for each in found if each.name == "ui.keys")
     return [*models, *rest, *_keys(keys, keymap)]
 
 
-def _is_role(setting: Setting) -> bool:
-    return setting.name.startswith("models.") and setting.name.endswith(".model")
-
-
-def _role(setting: Setting) -> Field:
-    role = setting.name.split(".")[1]
-    value = _unset(setting) if setting.value is None else format_value(setting.value)
-    value = _OFFLINE if value == OFFLINE else value
-    return Field(_MODELS, _ROLES[role][0] if role in _ROLES else role, value, setting)
-
-
-def _unset(setting: Setting) -> str:
-    """Return the text shown for a role without a model of its own."""
-    return _UNSET.get(setting.name.split(".")[1], _SAME_AS_CHAT)
-
-
-def _group(setting: Setting) -> str:
-    section = setting.name.partition(".")[0]
-    named = {"models": _DETAILS, "mcp": "Other agents", "ui": "Looks"}
-    return named.get(section, section.capitalize())
+def _model(setting: Setting) -> Field:
+    value = setting.unset if setting.value is None else format_value(setting.value)
+    return Field(_MODELS, setting.role, _OFFLINE if value == OFFLINE else value, setting)
 
 
 def _label(setting: Setting) -> str:
     """Return the label of a setting, prefixed by the role for a role's setting."""
-    section, role, *_ = setting.name.split(".")
-    is_of_role = section == "models" and role in _ROLES
-    return f"{_ROLES[role][1]}: {setting.title}" if is_of_role else setting.title
+    return f"{setting.role}: {setting.title}" if setting.role else setting.title
 
 
 def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
@@ -375,7 +343,7 @@ class SettingsScreen(Finder):
             return await self._pick(field, [*sorted(themes), *others])
         if field.setting.choices:
             return await self._pick(field, field.setting.choices)
-        if _is_role(field.setting):
+        if field.setting.is_model:
             return await self._pick_model(field)
         value = field.setting.value
         text = "" if value in (None, HIDDEN) else to_toml(value)

@@ -27,7 +27,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -79,6 +79,7 @@ from kbtui.models.schema import (
 )
 from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
 from kbtui.models.stream_ending import watch_ending
+from kbtui.models.turns import Turns
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -117,13 +118,14 @@ class ModelOptions:
 
     Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`,
     a local model is given much longer than a remote one. After `quiet_seconds` of silence the user
-    is notified. `steady` selects a low temperature unless one is set.
+    is notified. `in_background` selects a low temperature unless one is set, and has complete
+    answers of a server on this machine wait until nobody talks with it.
     """
 
     context_window: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
-    steady: bool = False
+    in_background: bool = False
     vision: bool | None = None
     first_token_seconds: float | None = None
     idle_seconds: float = 120
@@ -145,6 +147,11 @@ class LiteLLMModel:
     def is_local(self) -> bool:
         """Whether the endpoint is on this machine."""
         return self.api_base is not None and is_loopback(self.api_base)
+
+    @property
+    def _turns(self) -> Turns | None:
+        """Who talks with the server, if it is on this machine and so has one answer at a time."""
+        return Turns(self.api_base) if self.api_base is not None and self.is_local else None
 
     @property
     def context_window(self) -> int:
@@ -215,6 +222,13 @@ class LiteLLMModel:
         Raises:
             ModelAnswerError: No way of forcing `force_tool` led to a valid call.
         """
+        if self.options.in_background and self._turns is not None:
+            return await self._turns.after(lambda: self._completed(messages, tools, force_tool))
+        return await self._completed(messages, tools, force_tool)
+
+    async def _completed(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], force_tool: str | None
+    ) -> Reply:
         if force_tool is None:
             return await _loop.run(self._complete(list(messages), _tool_options(tools), tools))
         forced = next(tool for tool in tools if tool.name == force_tool)
@@ -226,21 +240,22 @@ class LiteLLMModel:
         self, messages: list[Message], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ReplyEvent, None]:
         request = {**await self._request(messages), **_tool_options(tools), **_STREAMING}
-        for attempt in range(self.options.retries + 1):
-            begun = False
-            try:
-                async for event in self._attempt_with_notice(request, self._new_reply(tools)):
-                    begun = begun or not isinstance(event, ReplyNotice)
-                    yield event
-            except AttemptFailed as failure:
-                if begun or not self._may_retry(failure, attempt):
-                    raise failure.error from None
-                pause = self._pause(failure, attempt)
-                tries = self.options.retries
-                yield ReplyRetry(failure.error.message, attempt + 1, tries, pause)
-                await asyncio.sleep(pause)
-            else:
-                return
+        with self._turns.talking() if self._turns is not None else nullcontext():
+            for attempt in range(self.options.retries + 1):
+                begun = False
+                try:
+                    async for event in self._attempt_with_notice(request, self._new_reply(tools)):
+                        begun = begun or not isinstance(event, ReplyNotice)
+                        yield event
+                except AttemptFailed as failure:
+                    if begun or not self._may_retry(failure, attempt):
+                        raise failure.error from None
+                    pause = self._pause(failure, attempt)
+                    tries = self.options.retries
+                    yield ReplyRetry(failure.error.message, attempt + 1, tries, pause)
+                    await asyncio.sleep(pause)
+                else:
+                    return
 
     async def _attempt_with_notice(
         self, request: dict[str, Any], reply: ReplyBuilder
@@ -452,7 +467,7 @@ class LiteLLMModel:
     @property
     def _temperature(self) -> float | None:
         """The temperature to request; None for models that accept only their default."""
-        is_free = self.options.temperature is None and self.options.steady
+        is_free = self.options.temperature is None and self.options.in_background
         if is_free and not LIMITS.refusals.has("temperature", self.api_base, self.name):
             return STEADY
         return self.options.temperature

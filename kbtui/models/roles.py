@@ -102,7 +102,7 @@ class ModelRegistry:
         if wanted.model is None:
             self._discover_once()
             wanted = self._with_default(wanted)
-        return self._make(wanted, steady=role != "chat")
+        return self._make(wanted, in_background=role != "chat")
 
     def window(self, role: str = "chat") -> int:
         """Return the context window of a role's model, in tokens, as its server reports it.
@@ -311,7 +311,7 @@ class ModelRegistry:
         base = chat.model_copy(update={"api_base": None, "api_key": None}) if moved else chat
         return base.model_copy(update=update)
 
-    def _make(self, wanted: RoleSettings, *, steady: bool = False) -> ChatModel:
+    def _make(self, wanted: RoleSettings, *, in_background: bool = False) -> ChatModel:
         name = wanted.model or OFFLINE
         if name == OFFLINE:
             return OfflineModel()
@@ -327,7 +327,7 @@ class ModelRegistry:
             context_window=wanted.context_window,
             max_tokens=wanted.max_tokens,
             temperature=wanted.temperature,
-            steady=steady,
+            in_background=in_background,
             vision=wanted.vision,
             first_token_seconds=self._settings.first_token_seconds,
             idle_seconds=self._settings.idle_seconds,

@@ -61,7 +61,7 @@ async def test_memory_is_made_at_a_low_temperature_where_none_is_set() -> None:
 async def test_a_model_that_takes_no_other_temperature_is_asked_at_its_own() -> None:
     refusal = "Unsupported value: 'temperature' does not support 0.1 with this model."
     with ScriptedServer([Reply(refusal, status=400), Reply("ok")]) as server:
-        options = ModelOptions(retries=0, steady=True)
+        options = ModelOptions(retries=0, in_background=True)
         for _ in range(2):
             model = LiteLLMModel("openai/scripted", server.url, "none", options)
             assert (await model.complete(ASK)).text == "ok"

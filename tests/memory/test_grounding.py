@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from kbtui.memory.edits import sentences
+from kbtui.memory.comparing import sentences
 from kbtui.memory.edits.grounding import Ground, ground_of, nearest
 from kbtui.offline.language import significant_terms
 

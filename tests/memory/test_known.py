@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.memory.edits.known import is_known
+from kbtui.memory.comparing.known import is_known
 
 WELL = "The well at the cottage is 43 metres deep"
 

@@ -9,8 +9,8 @@ from datetime import date
 from functools import cached_property
 from typing import Literal
 
-from kbtui.memory.edits.sentences import Sentence
-from kbtui.memory.edits.turned import names_in
+from kbtui.memory.comparing.sentences import Sentence
+from kbtui.memory.comparing.turned import names_in
 from kbtui.offline.frames import blanked, event_verbs, found_in, frames_of
 from kbtui.offline.language import Language, begins, folded, of_all, tokens
 from kbtui.offline.times import times_in

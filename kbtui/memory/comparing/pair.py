@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal
 
 from kbtui.memory.comparing.line import WHEN, ComparedLine, Item, is_word
-from kbtui.memory.edits.sentences import form_among
+from kbtui.memory.comparing.sentences import form_among
 from kbtui.offline.frames import found_in
 
 _MAX_VALUE = 5  # content words of a value

@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import date
 from itertools import chain, combinations, product
 
+from kbtui.memory.comparing.figures import Day
 from kbtui.memory.comparing.values import Line, Value
-from kbtui.memory.edits.figures import Day
 from kbtui.offline.frames import all_codes, found_in
 
 _MOST_NUMBERS = 60

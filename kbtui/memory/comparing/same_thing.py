@@ -36,8 +36,8 @@ from kbtui.memory.comparing.line import (
     statement_of,
 )
 from kbtui.memory.comparing.pair import Pair
+from kbtui.memory.comparing.sentences import form_among
 from kbtui.memory.comparing.values import titles
-from kbtui.memory.edits.sentences import form_among
 from kbtui.offline.frames import (
     ALMOST,
     BOUND,

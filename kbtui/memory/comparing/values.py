@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal
 
-from kbtui.memory.edits.figures import Day, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence
+from kbtui.memory.comparing.figures import Day, figures_and_dates
+from kbtui.memory.comparing.sentences import Sentence
 from kbtui.offline.frames import found_in
 from kbtui.offline.language import (
     folded,

@@ -13,9 +13,9 @@ from itertools import islice
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.memory.comparing.figures import figures_and_dates
 from kbtui.memory.consolidation.answer import LASTING, NOTED
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import is_statement
 from kbtui.offline.borrowed import sentences_with_owner

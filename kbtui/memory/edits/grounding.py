@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
-from kbtui.memory.edits.figures import Day, Figure, FoundDate, day_of, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, shared_stems, swapped_number
-from kbtui.memory.edits.turned import missing_frames, names_in, swaps_sides
+from kbtui.memory.comparing.figures import Day, Figure, FoundDate, day_of, figures_and_dates
+from kbtui.memory.comparing.sentences import Sentence, shared_stems, swapped_number
+from kbtui.memory.comparing.turned import missing_frames, names_in, swaps_sides
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.borrowed import sentences_with_owner

@@ -17,6 +17,7 @@ from kbtui.errors import KbtuiError, UsageError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.overlay import shown_text
+from kbtui.memory.comparing.known import is_known
 from kbtui.memory.edits.entry_updates import (
     LOOSE,
     STRICT,
@@ -30,7 +31,6 @@ from kbtui.memory.edits.entry_updates import (
     with_value,
 )
 from kbtui.memory.edits.guards import MAX_LINE
-from kbtui.memory.edits.known import is_known
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.operations import (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from kbtui.knowledge.format.facts import normalise
-from kbtui.memory.edits.figures import figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, shared_stems
-from kbtui.memory.edits.turned import missing_frames, names_in
+from kbtui.memory.comparing.figures import figures_and_dates
+from kbtui.memory.comparing.sentences import Sentence, beyond_small_talk, shared_stems
+from kbtui.memory.comparing.turned import missing_frames, names_in
 from kbtui.memory.records.dates import with_dates
 from kbtui.offline.borrowed import sentences_with_owner
 from kbtui.offline.frames import (
@@ -27,7 +27,7 @@ from kbtui.offline.frames import (
     pronouns_in,
     without_listed,
 )
-from kbtui.offline.language import of_all, significant_terms, tokens, unmatched
+from kbtui.offline.language import significant_terms, tokens
 from kbtui.text import clean_line, shorten
 
 MAX_LENGTH = 3_500  # characters of a sentence that is kept; more is cut off
@@ -40,7 +40,6 @@ _MAX_WORDS = 6  # of what a pronoun stands for
 _CLAUSE = re.compile(r"[,;]\s+(?:(?:and|und|y|et|e)\s+)?")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _QUOTATION_MARK = re.compile('["\u201c\u201e\u00ab]')
-SMALL_TALK = ("talk", "thanks", "greeting")
 _IGNORED = ("plain", "speaker", "own")
 
 
@@ -95,7 +94,7 @@ class UserSentences:
             row
             for row in rows
             if row.sentence.stems and not row.sentence.asks
-            if any(unmatched(row.sentence.text, map(of_all, SMALL_TALK)))
+            if any(beyond_small_talk(row.sentence.text))
         ]
 
     def unmentioned(self, lines: Iterable[str], minimum: int) -> list[Kept]:

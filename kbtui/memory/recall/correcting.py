@@ -24,7 +24,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.comparing.same_thing import is_newer
-from kbtui.memory.edits.turned import names_in
+from kbtui.memory.comparing.turned import names_in
 from kbtui.memory.recall.said import Said, SaidTimes
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.claims import OWN_WORDS

@@ -23,6 +23,7 @@ from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.comparing.reckoning import follows
 from kbtui.memory.comparing.same_thing import about_the_same, standing
+from kbtui.memory.comparing.sentences import Sentence, shared_stems
 from kbtui.memory.comparing.values import (
     Line,
     Value,
@@ -33,7 +34,6 @@ from kbtui.memory.comparing.values import (
     telling_nothing,
     values_of,
 )
-from kbtui.memory.edits.sentences import Sentence, shared_stems
 from kbtui.memory.records.journal import without_dates
 from kbtui.offline.frames import (
     CONDITION,

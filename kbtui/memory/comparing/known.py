@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kbtui.memory.edits.figures import figures_and_dates
-from kbtui.memory.edits.said import SMALL_TALK
-from kbtui.memory.edits.sentences import Sentence
-from kbtui.memory.edits.turned import names_in, swaps_sides
+from kbtui.memory.comparing.figures import figures_and_dates
+from kbtui.memory.comparing.sentences import Sentence, beyond_small_talk
+from kbtui.memory.comparing.turned import names_in, swaps_sides
 from kbtui.offline.frames import MILD, holds_frame, without_listed
-from kbtui.offline.language import of_all, significant_terms, unmatched
+from kbtui.offline.language import significant_terms
 
 _ABOUT_THE_SAME = 0.6  # share of a line's content words
 _MIN_STEMS = 2
@@ -26,7 +25,7 @@ def is_known(statement: str, known: Sequence[str]) -> bool:
     if wished := _wished(statement):
         return any(wished == _wished(each) for each in known)
     line = Sentence.of(statement)
-    rest = unmatched(statement, map(of_all, SMALL_TALK))
+    rest = beyond_small_talk(statement)
     told = line.stems & {
         *significant_terms(" ".join([statement[each.start : each.end] for each in rest]))
     }

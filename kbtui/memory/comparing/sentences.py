@@ -10,10 +10,11 @@ from difflib import SequenceMatcher
 from functools import cached_property, lru_cache, partial
 from itertools import combinations, groupby
 
-from kbtui.memory.edits.figures import Figure, Meant, days_meant, figures_and_dates
+from kbtui.memory.comparing.figures import Figure, Meant, days_meant, figures_and_dates
 from kbtui.offline.frames import QUOTED, frames_of
 from kbtui.offline.language import (
     CACHE_LIMIT,
+    Token,
     begins,
     holds,
     language_of,
@@ -21,6 +22,7 @@ from kbtui.offline.language import (
     significant_terms,
     stems_of,
     tokens,
+    unmatched,
 )
 from kbtui.search.index import analyser
 
@@ -30,6 +32,7 @@ _MAX_LENGTH = 200  # characters of a sentence that replaces a line
 _HALF = 0.5
 _MIN_STEMS = 2  # content words that another sentence adds to a line
 _PAIR = 2
+_SMALL_TALK = ("talk", "thanks", "greeting")
 _UNTIMED = Meant()
 _MIN_BEGINNING = 5  # letters that forms of a word have in common
 _MAX_ENDING = 3  # letters by which they differ in length
@@ -139,6 +142,11 @@ class Sentence:
             _SELF if speaker & {*head} else (*analyser.terms_of(word), word)[0]
             for head, word in stems
         ]
+
+
+def beyond_small_talk(text: str) -> Iterator[Token]:
+    """Yield the words of a text that aren't thanks, a greeting or the like."""
+    return unmatched(text, map(of_all, _SMALL_TALK))
 
 
 def shared_stems(stems: Iterable[str], others: Collection[str]) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kbtui.memory.edits.sentences import Sentence, form_among, shared_stems
+from kbtui.memory.comparing.sentences import Sentence, form_among, shared_stems
 from kbtui.offline.frames import (
     COMPARED,
     LOCAL,

@@ -179,26 +179,34 @@ def _without_change(text: str, language: Language, codes: tuple[str, ...]) -> tu
     plain = blanked(text, "changed", codes)
     is_changed = plain != text
     plain = blanked(plain, "adverbs", codes)
-    calendar = {*language.places["months"], *language.places["weekdays"]}
     for start, end in found_in(plain, "since", codes):
-        after = tokens(plain[end:])[:3]
-        for count, token in enumerate(after, 1):
-            shown = plain[end + token.start : end + token.end]
-            is_time = token.word in calendar or found_in(shown, "seasons", codes)
-            if is_time or (YEAR.fullmatch(token.word) and count == 1):
-                stop = end + token.end
-                is_changed = True
-                plain = plain[:start] + " " * (stop - start) + plain[stop:]
-                break
-            if token.word not in language.stop_words and not token.word.isdigit():
-                break
+        if stop := _end_of_since(plain, end, language, codes):
+            is_changed = True
+            plain = _without(plain, start, stop)
     for each in times_in(text, _SOME_DAY):
         if each.kind != "named" and plain[each.start : each.end].strip():
             since = _since_before(plain, each.start, codes)
             is_changed |= since is not None
-            start = each.start if since is None else since
-            plain = plain[:start] + " " * (each.end - start) + plain[each.end :]
+            plain = _without(plain, each.start if since is None else since, each.end)
     return plain, is_changed
+
+
+def _without(text: str, start: int, end: int) -> str:
+    return f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+
+
+def _end_of_since(text: str, at: int, language: Language, codes: tuple[str, ...]) -> int:
+    """Return where the month, day, season or year behind a *since* ends; 0 if there is none."""
+    calendar = {*language.places["months"], *language.places["weekdays"]}
+    for count, token in enumerate(tokens(text[at:])[:3]):
+        shown = text[at + token.start : at + token.end]
+        if token.word in calendar or found_in(shown, "seasons", codes):
+            return at + token.end
+        if not count and YEAR.fullmatch(token.word):
+            return at + token.end
+        if token.word not in language.stop_words and not token.word.isdigit():
+            return 0
+    return 0
 
 
 def _since_before(text: str, at: int, codes: tuple[str, ...]) -> int | None:
@@ -210,23 +218,38 @@ def _since_before(text: str, at: int, codes: tuple[str, ...]) -> int | None:
 
 def _items(
     text: str, language: Language, codes: tuple[str, ...], names: frozenset[str]
+) -> list[Item]:
+    """Return the content words and values of a text; the parts of a date are one value."""
+    found: list[Item] = []
+    for item in _single_items(text, language, codes, names):
+        last = found[-1] if found else None
+        if last is not None and _is_part_of_date(last, item, codes):
+            found[-1] = replace(last, key=f"{last.key} {item.key}", kind="date")
+        else:
+            found.append(item)
+    return found
+
+
+def _is_part_of_date(last: Item, item: Item, codes: tuple[str, ...]) -> bool:
+    """Return whether an item continues the date that the last one is or begins."""
+    is_apart = len(item.before) > 1 or any(is_word(each, "being", codes) for each in item.before)
+    return not is_apart and {item.kind, last.kind} in ({"date"}, {"date", "number"})
+
+
+def _single_items(
+    text: str, language: Language, codes: tuple[str, ...], names: frozenset[str]
 ) -> Iterator[Item]:
-    """Yield the content words and values of a text; the parts of a date are one value."""
     numbers = {each.start(): each for each in _NUMBER.finditer(text)}
     before: list[str] = []
-    found: list[Item] = []
     end = 0
     for token in tokens(text):
         if token.start < end:
             continue
         shown = text[token.start : token.end]
-        kind: Kind | None
+        kind: Kind
         number = numbers.get(token.start)
         if number is not None:
-            key, end = number[0], number.end()
-            kind = (
-                "time" if ":" in key else "date" if _ORDINAL.match(text, token.start) else "number"
-            )
+            kind, key, end = _number_kind(text, number), number[0], number.end()
         else:
             kind, key = _calendar_kind(token.word, shown, language) or _word_kind(shown, names)
         if kind == "word" and _is_function_word(token.word, shown, language, codes):
@@ -234,14 +257,14 @@ def _items(
             continue
         if kind == "number" and before and found_in(before[-1], "oclock", codes):
             kind = "time"
-        is_apart = before[1:] or any(is_word(each, "being", codes) for each in before)
-        last = found[-1] if found and not is_apart else None
-        if last and {kind, last.kind} in ({"date"}, {"date", "number"}):
-            found[-1] = replace(last, key=f"{last.key} {key}", kind="date")
-        else:
-            found.append(Item(key, kind, tuple(before), token.start))
+        yield Item(key, kind, tuple(before), token.start)
         before = []
-    yield from found
+
+
+def _number_kind(text: str, number: re.Match[str]) -> Kind:
+    if ":" in number[0]:
+        return "time"
+    return "date" if _ORDINAL.match(text, number.start()) else "number"
 
 
 def _calendar_kind(word: str, shown: str, language: Language) -> tuple[Kind, str] | None:

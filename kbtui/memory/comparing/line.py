@@ -53,6 +53,7 @@ class ComparedLine:
         plain: The same without words of change, and without a clause on since when.
         items: The content words and values of `plain`.
         is_of_speaker: Whether the line begins with the speaker: *I*, *we decided to*.
+        is_ended: Whether it says that something was given up: *I stopped taking it*.
     """
 
     text: str
@@ -61,6 +62,7 @@ class ComparedLine:
     codes: tuple[str, ...]
     is_changed: bool
     is_of_speaker: bool
+    is_ended: bool
 
     def has(self, name: str) -> bool:
         """Return whether a phrase of a list of frames is in it."""
@@ -78,7 +80,7 @@ class ComparedLine:
     @cached_property
     def denies(self) -> bool:
         """Whether it denies something."""
-        return Sentence.of(self.text).denies
+        return self.is_ended or Sentence.of(self.text).denies
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -159,10 +161,12 @@ def read_line(
     typed = text
     text, is_correction = _without_correction(statement_of(text), codes)
     plain, is_changed = _without_change(text, language, codes)
-    is_changed |= is_correction
+    lasting = blanked(plain, "ended", codes)
+    is_ended, plain = lasting != plain, lasting
+    is_changed |= is_correction or is_ended
     items = tuple(_items(plain, language, codes, names))
     is_of_speaker = any(_begins_with_speaker(each, codes) for each in {text, typed, plain.lstrip()})
-    return ComparedLine(text, plain, items, codes, is_changed, is_of_speaker)
+    return ComparedLine(text, plain, items, codes, is_changed, is_of_speaker, is_ended)
 
 
 def _without_correction(text: str, codes: tuple[str, ...]) -> tuple[str, bool]:

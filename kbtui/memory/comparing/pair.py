@@ -132,12 +132,31 @@ class Pair:
         """Return whether one of both denies what the other says."""
         if self.new.denies == self.old.denies or not self._is_anchored_denial():
             return False
+        if not self._has_same_subject() or (self.new.is_ended and not self._is_ended_by_same()):
+            return False
         if self.new.denies:
             left = len(self.rest_new)
             if self.new.is_changed:
                 return left <= 1 and len(self.shared) + (left == 0) >= _MIN_SHARED
             return not left and len(self.shared) >= _MIN_SHARED
         return not self.rest_old and len(self.shared) >= _MIN_SHARED
+
+    def _has_same_subject(self) -> bool:
+        """Return whether neither line begins with somebody whom the other doesn't tell of."""
+        lines = (self.old, self.shared), (self.new, frozenset(self.forms))
+        firsts = [(line, line.items[0], keys) for line, keys in lines]
+        return not any(
+            (first.kind == "name" and not line.is_of_speaker)
+            or self._has_before(line, first, "own")
+            for line, first, keys in firsts
+            if first.key not in keys
+        )
+
+    def _is_ended_by_same(self) -> bool:
+        """Return whether who gave something up is who did it: *I stopped*, *Jonas stopped*."""
+        if self.old.is_of_speaker or self.new.is_of_speaker:
+            return self.old.is_of_speaker and self.new.is_of_speaker
+        return self.old.items[0].key in self.shared and len(self.shared) >= _MIN_SHARED
 
     def _is_anchored_denial(self) -> bool:
         if not (self.rest_old or self.rest_new) and self.old.is_of_speaker:

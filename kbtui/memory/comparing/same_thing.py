@@ -9,6 +9,7 @@ decided by the words in common and by where the others stand, with sets of words
   with ``seasons``; ``added``: words by which a line adds to another; ``exception``: words that
   limit it to a time; ``correcting``: words before a correction;
 - ``exchanged``: phrases by which one thing is given up for another: *moved from .. to*;
+  ``ended``: verbs by which somebody gives something up;
 - ``moving`` (of ``living``), ``joining`` (of ``working``), ``delaying``: verbs after which
   something is elsewhere, somebody has another job, a time is another one; ``happened``: other verbs
   of events, and ``lasting``: words that look like them;

@@ -83,6 +83,13 @@ class ComparedLine:
         return self.is_ended or Sentence.of(self.text).denies
 
     @cached_property
+    def is_limited(self) -> bool:
+        """Whether it says for what time something holds, besides when: *this week on Thursday*."""
+        spans = found_in(self.text, "exception", self.codes)
+        is_when = any(each.kind in ("weekday", "date") for each in self.items)
+        return any(start == 0 or is_when for start, _ in spans)
+
+    @cached_property
     def keys(self) -> frozenset[str]:
         """What its items are compared by."""
         return frozenset(each.key for each in self.items)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from kbtui.memory.comparing.line import WHEN, ComparedLine, Item, is_word
 from kbtui.memory.comparing.sentences import form_among
+from kbtui.memory.comparing.turned import has_other_order, names_in
 from kbtui.offline.frames import found_in
 
 _MAX_VALUE = 5  # content words of a value
@@ -34,6 +35,9 @@ class Pair:
         for each in self.new.items:
             if each.kind in ("word", "name"):
                 form = form_among(each.key, words)
+                is_begun = form.startswith(each.key) or each.key.startswith(form)
+                if each.kind == "name" and not is_begun:
+                    form = ""  # Grandma and Grandpa are two
             else:
                 form = each.key if each.key in self.old.keys else ""
             if form:
@@ -66,6 +70,9 @@ class Pair:
             return True
         if self.new.happened or self.new.denies or not self._is_anchored():
             return False
+        texts = self.old.text, self.new.text
+        if has_other_order(*texts, names_in(*texts)) or self._is_done_otherwise():
+            return False  # who owes whom; lives with, works with
         return self._is_other_value() or self._is_other_figure() or self._is_told_changed()
 
     def _same_label(self) -> bool:
@@ -144,13 +151,13 @@ class Pair:
     def _has_same_subject(self) -> bool:
         """Return whether neither line begins with somebody whom the other doesn't tell of."""
         lines = (self.old, self.shared), (self.new, frozenset(self.forms))
-        firsts = [(line, line.items[0], keys) for line, keys in lines]
-        return not any(
-            (first.kind == "name" and not line.is_of_speaker)
-            or self._has_before(line, first, "own")
-            for line, first, keys in firsts
-            if first.key not in keys
-        )
+        return not any(self._is_of_another(line, keys) for line, keys in lines)
+
+    def _is_of_another(self, line: ComparedLine, keys: Container[str]) -> bool:
+        """Return whether a line begins with somebody of whom the other one doesn't tell."""
+        first = line.items[0]
+        is_named = first.kind == "name" and not line.is_of_speaker
+        return first.key not in keys and (is_named or _has_before(line, first, "own"))
 
     def _is_ended_by_same(self) -> bool:
         """Return whether who gave something up is who did it: *I stopped*, *Jonas stopped*."""
@@ -224,8 +231,8 @@ class Pair:
         return any(
             each.kind == "name"
             or (each is self.new.items[0] and not each.before)
-            or self._has_before(self.new, each, "definite")
-            or self._has_before(self.new, each, "own")
+            or _has_before(self.new, each, "definite")
+            or _has_before(self.new, each, "own")
             for each in named
         )
 
@@ -233,7 +240,7 @@ class Pair:
         """Return the words for places: those behind a preposition, up to the verb or an article."""
         found: list[Item] = []
         for number, each in enumerate(line.items):
-            is_bound = not each.before or self._has_before(line, each, "purposes")
+            is_bound = not each.before or _has_before(line, each, "purposes")
             follows = is_bound and found and found[-1] is line.items[number - 1]
             if each.key not in verbs and (follows or line.is_placed(each)):
                 found.append(each)
@@ -298,6 +305,18 @@ class Pair:
         is_behind = len(self.shared) == 1 and self.rest_new[0] == 1 and len(own) > 1
         return is_behind and own[0].kind == "word" and not own[0].before
 
+    def _is_done_otherwise(self) -> bool:
+        """Return whether only the verb between the same words is another one."""
+        if self.rest_old != [1] or self.rest_new != [1]:
+            return False
+        return all(
+            len(line.items) > _MIN_SHARED
+            and line.items[1].kind == "word"
+            and not line.items[1].before
+            and line.items[2].before
+            for line in (self.old, self.new)
+        )
+
     def _is_shareable(self, own: Sequence[Item]) -> bool:
         values = {each.key for each in own}
         return bool(self.new.words_of("sharing") - values) or (
@@ -312,7 +331,7 @@ class Pair:
             return is_named and self._is_other_subject(theirs, own)
         if "start" in places:
             return self.new.is_changed and is_named
-        purpose = self._has_before(self.new, own[0], "purposes") and self._has_before(
+        purpose = _has_before(self.new, own[0], "purposes") and _has_before(
             self.old, theirs[0], "purposes"
         )
         is_typed = own[0].kind not in ("word", "name")
@@ -343,9 +362,6 @@ class Pair:
             return True
         return self.new.is_placed(own[0]) and self.old.is_placed(theirs[0])
 
-    def _has_before(self, line: ComparedLine, item: Item, name: str) -> bool:
-        return any(found_in(each, name, line.codes) for each in item.before[-2:])
-
     def _place(self, line: ComparedLine, rest: Sequence[int]) -> Literal["start", "mid", "end"]:
         if rest[-1] == len(line.items) - 1:
             return "end"
@@ -362,37 +378,85 @@ class Pair:
 
     def _is_told_changed(self) -> bool:
         """Return whether the new line says that something changed, and has such a value."""
-        if not self.new.is_changed:
+        if not self.new.is_changed or self._is_of_another(self.new, frozenset(self.forms)):
             return False
         left = [self.old.items[n] for n in self.rest_old]
-        if len(left) <= 1 and len(self.shared) >= _MIN_SHARED and self._repeats_value():
+        is_typed = any(each.kind not in ("word", "name") for each in left)
+        is_known = len(left) <= 1 and len(self.shared) >= _MIN_SHARED and not is_typed
+        if is_known and self._repeats_value():
             return True
         own, theirs = self._values(self.new, self.rest_new), self._values(self.old, self.rest_old)
         if not own or not theirs or own[-1].kind != theirs[-1].kind:
             return False
-        if own[-1].kind == "name" and any(
+        if own[-1].kind == "name" and self._shares_place():
+            return False
+        return not self._are_two_things(
+            self._beside(self.old, self.rest_old, theirs),
+            self._beside(self.new, self.rest_new, own),
+        )
+
+    def _shares_place(self) -> bool:
+        return any(
             line.is_placed(each)
             for line in (self.old, self.new)
             for each in line.items
             if each.key in {*self.shared, *self.forms}
-        ):
-            return False
-        others = (
-            [each for each in (line.items[n] for n in rest) if each not in values]
-            for line, rest, values in (
-                (self.old, self.rest_old, theirs),
-                (self.new, self.rest_new, own),
-            )
         )
-        return all(len(each) <= 1 for each in others)
+
+    def _beside(
+        self, line: ComparedLine, rest: Sequence[int], values: Sequence[Item]
+    ) -> list[Item]:
+        """Return what else than the value of a line isn't in the other one."""
+        value = _last_run(line, values)
+        return [each for each in (line.items[n] for n in rest) if each not in value]
+
+    def _are_two_things(self, theirs: Sequence[Item], own: Sequence[Item]) -> bool:
+        """Return whether what stands beside the values tells two things apart."""
+        kin = self.new.words_of("relation")
+        if any(each.key in kin or self._qualifies(each) for each in own):
+            return True  # my dentist and that of my sister, the wifi and the office wifi
+        if all(any(one.kind not in WHEN for one in each) for each in (theirs, own)):
+            return True  # the flat in Mainz and that in Trier, when it opens and when it closes
+        return any(len([one for one in each if one.kind == "word"]) > 1 for each in (theirs, own))
+
+    def _qualifies(self, item: Item) -> bool:
+        """Return whether a word of the new line stands directly before a thing of both."""
+        place = self.new.items.index(item) + 1
+        after = self.new.items[place : place + 1]
+        is_thing = after and after[0].key in self.forms and not after[0].before
+        return bool(item.before and is_thing and item.kind in ("word", "name"))
 
     def _repeats_value(self) -> bool:
         """Return whether the last name or figure of the old line is told in the new one too."""
-        values = [each for each in self.old.items if each.kind != "word"]
+        values = [each for each in self.old.items[1:] if each.kind != "word"]
         return bool(values) and bool(self.rest_new) and values[-1].key in self.shared
 
     def _values(self, line: ComparedLine, rest: Sequence[int]) -> list[Item]:
         return [line.items[n] for n in rest if line.items[n].kind != "word"]
+
+
+def _has_before(line: ComparedLine, item: Item, name: str) -> bool:
+    return any(found_in(each, name, line.codes) for each in item.before[-2:])
+
+
+def _tells_apart(line: ComparedLine, item: Item) -> bool:
+    """Return whether a word says which of several things is meant: in Mainz, for the pool."""
+    return (
+        item.kind in ("name", "number")
+        or (item.kind == "word" and line.is_placed(item))
+        or _has_before(line, item, "purposes")
+        or _has_before(line, item, "own")
+    )
+
+
+def _last_run(line: ComparedLine, values: Sequence[Item]) -> list[Item]:
+    """Return the values that stand side by side at the end: Dr. Blum, 9 June."""
+    found = [values[-1]]
+    for each in reversed(values[:-1]):
+        if line.items.index(found[0]) - line.items.index(each) != 1 or found[0].before:
+            break
+        found.insert(0, each)
+    return found
 
 
 def _are_typed(own: Sequence[Item], theirs: Sequence[Item]) -> bool:
@@ -415,10 +479,15 @@ def _is_one_value(line: ComparedLine, items: Sequence[Item]) -> bool:
     kinds = {items[0].kind, items[-1].kind}
     if len(kinds) > 1 and not kinds <= {*WHEN} and line.is_placed(items[-1]):
         return False
-    if items[-1].kind == "number" and any(e.kind == "word" and e.before for e in items[:-1]):
+    if items[-1].kind == "number" and any(
+        e.before and (e.kind == "word" or line.is_placed(e)) for e in items[:-1]
+    ):
         return False
     return not any(
-        found_in(before, "being", line.codes) for each in items[1:] for before in each.before
+        any(found_in(before, name, line.codes) for name in ("being", "sharing"))
+        or (each.kind in ("word", "name") and found_in(before, "purposes", line.codes))
+        for each in items[1:]
+        for before in each.before
     )
 
 

@@ -156,6 +156,8 @@ def _may_be_newer(new: ComparedLine, old: ComparedLine) -> bool:
         return False
     if new.has("added") or (new.has("exception") and not _same_phrases(new, old, "exception")):
         return False
+    if new.is_limited and not old.is_limited:
+        return False
     years = {*YEAR.findall(new.text)} - {*YEAR.findall(old.text)}
     return not years and _same_owners(new, old)
 

@@ -8,7 +8,7 @@ was said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kbtui.memory.comparing.sentences import Sentence, form_among, shared_stems
 from kbtui.offline.frames import (
@@ -87,13 +87,17 @@ def swaps_sides(said: Sentence, line: Sentence, names: Iterable[str]) -> bool:
     forms = {each: form_among(each, said.stems) for each in line.stems}
     if is_other_voice or any(not form and each not in speaker for each, form in forms.items()):
         return False
-    known = list(names)
-    if _is_swapped(_sides(said.text, known), _sides(line.text, known)):
+    if has_other_order(said.text, line.text, list(names)):
         return True
     if COMPARED not in said.frames:
         return False
     own, theirs = _stems_in_order(said), _stems_in_order(line)
     return _is_swapped(own, [forms[each] for each in theirs])
+
+
+def has_other_order(said: str, line: str, names: Sequence[str]) -> bool:
+    """Return whether two texts name people, or the speaker, in another order."""
+    return _is_swapped(_sides(said, names), _sides(line, names))
 
 
 def _is_swapped(own: list[str], theirs: list[str]) -> bool:

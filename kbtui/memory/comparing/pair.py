@@ -476,6 +476,9 @@ def _is_one_value(line: ComparedLine, items: Sequence[Item]) -> bool:
     """
     if items[0].kind == "name" and line.plain[: items[0].start].rstrip().endswith(","):
         return False
+    is_thing = bool(items[0].before) and not line.is_placed(items[0])
+    if is_thing and any(each.kind == "word" and line.is_placed(each) for each in items[1:]):
+        return False  # the S7 to the gym
     kinds = {items[0].kind, items[-1].kind}
     if len(kinds) > 1 and not kinds <= {*WHEN} and line.is_placed(items[-1]):
         return False

@@ -156,7 +156,7 @@ class Pair:
     def _is_of_another(self, line: ComparedLine, keys: Container[str]) -> bool:
         """Return whether a line begins with somebody of whom the other one doesn't tell."""
         first = line.items[0]
-        is_named = first.kind == "name" and not line.is_of_speaker
+        is_named = first.kind == "name" and not line.is_of_speaker and not first.before
         return first.key not in keys and (is_named or _has_before(line, first, "own"))
 
     def _is_ended_by_same(self) -> bool:
@@ -416,8 +416,15 @@ class Pair:
         if any(each.key in kin or self._qualifies(each) for each in own):
             return True  # my dentist and that of my sister, the wifi and the office wifi
         if all(any(one.kind not in WHEN for one in each) for each in (theirs, own)):
-            return True  # the flat in Mainz and that in Trier, when it opens and when it closes
+            is_told_alike = self.old.is_of_speaker == self.new.is_of_speaker
+            if is_told_alike or self._tell_apart(theirs, own):
+                return True  # the flats in Mainz and in Trier; when it opens and when it closes
         return any(len([one for one in each if one.kind == "word"]) > 1 for each in (theirs, own))
+
+    def _tell_apart(self, theirs: Sequence[Item], own: Sequence[Item]) -> bool:
+        return any(_tells_apart(self.old, each) for each in theirs) or any(
+            _tells_apart(self.new, each) for each in own
+        )
 
     def _qualifies(self, item: Item) -> bool:
         """Return whether a word of the new line stands directly before a thing of both."""

@@ -228,7 +228,11 @@ def _is_numbered(before: str, rest: str) -> bool:
     if not words or not words[-1].isdigit():
         return False
     language, following = language_of(before), tokens(rest)[:1]
-    is_date = any(each.word in language.places["months"] for each in following)
+    is_date = any(
+        each.word in other.places["months"]
+        for each in following
+        for other in (language, language_of(f"{before} {rest}"))
+    )
     return len(words) == 1 or language.nouns_have_capitals or is_date
 
 

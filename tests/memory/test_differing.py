@@ -46,8 +46,8 @@ def test_planted_values_are_marked_and_right_sentences_are_not() -> None:
         else:
             planted += 1
             marked += any(each.n - 1 == row["differs"]["line"] for each in found)
-    assert (planted, right) == (147, 327)
-    assert marked >= 132
+    assert (planted, right) == (214, 409)
+    assert marked >= 200
     assert len(false) <= 9, false
 
 

@@ -15,16 +15,22 @@ from typing import NamedTuple
 from kbtui.offline.language import CACHE_LIMIT, Token, language_of, tokens
 from kbtui.offline.times import Period, clock_times, half_of_day, times_in
 
+_GOES_ON = re.compile(r"[.,'\u2019]\d")  # 3,218.40
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
 _CLOCK = re.compile(
     r"(?<![\w.,:])(\d{1,2})(?:[:.](\d\d))?[ \u00a0\u202f]?([ap])\.?m\b\.?", re.IGNORECASE
 )
 _TIME = re.compile(r"(?<![\w.,:])(\d{1,2})[:h](\d\d)(?![\w:])")
+_TIME_WITH_POINT = re.compile(r"(?<![\w.,:])(\d{1,2})\.(\d\d)(?=[ \u00a0\u202f](?:Uhr|h|ore)\b)")
 _FIGURE = re.compile(r"(?<![^\W\d_])[^\W\d_]*\d\w*(?:[.,:/'\u2019\u00a0\u202f-]\d\w*)*")
 _ORDINAL = re.compile(r"(?<!\w)(\d{1,2})(?:[^\W\d_]{1,2}\b|\.(?=\s))")
 _DIGITS = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_GROUPED_DECIMAL = re.compile(
+    r"(?P<whole>\d{1,3}(?:(?P<group>[.,'\u2019\u00a0\u202f])\d{3})(?:(?P=group)\d{3})*)"
+    r"(?!(?P=group))[.,](?P<part>\d{1,2})"
+)  # 3,218.40, and 3.218,40
 _GROUPED = re.compile(r"\d{1,3}([.,'\u2019\u00a0\u202f])\d{3}(?:\1\d{3})*")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
 _SPAN = 2  # words between a day and its month
@@ -106,6 +112,7 @@ def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[FoundDate, 
         hour = int(match[1]) % _NOON + _NOON * (match[3].lower() == "p")
         figures.append(Figure(match[0], _clock(hour, match[2] or "00")))
     rest = _blank(_CLOCK, rest)
+    rest = _TIME_WITH_POINT.sub(r"\1:\2", rest)
     for match in _TIME.finditer(rest):
         readings = _clock(int(match[1]), match[2])
         if int(match[1]) < _NOON and half_of_day(text) == "after":
@@ -206,6 +213,10 @@ def _read(text: str, unit: str) -> Iterator[Figure]:
     bare = text.strip("'\u2019")
     if bare[0].isalpha():
         yield Figure(text, frozenset({bare.casefold()}))  # a name with a number in it
+    elif amount := _GROUPED_DECIMAL.fullmatch(bare):
+        digits = "".join(_DIGITS.findall(amount["whole"]))
+        exact = f"{digits}.{amount['part']}"
+        yield Figure(text, frozenset({exact, exact.rstrip("0").rstrip(".")}), unit)
     elif _GROUPED.fullmatch(bare) or _DECIMAL.fullmatch(bare):
         readings = {bare.replace(",", ".")}
         if _GROUPED.fullmatch(bare):
@@ -265,7 +276,7 @@ def _named_dates(text: str) -> tuple[list[FoundDate], str]:
             continue
         named = Day(month=months.get(token.word), weekday=weekdays.get(token.word))
         if named.month is not None:
-            near = _day_beside(words, number)
+            near = _day_beside(text, words, number)
             year = _year_after(words, number)
             named = named._replace(
                 month=named.month + 1,
@@ -291,12 +302,13 @@ def _numeric(match: re.Match[str]) -> tuple[Day, ...]:
     )
 
 
-def _day_beside(words: list[Token], month: int) -> Token | None:
-    """Return the number nearest to a month's name that can be its day."""
+def _day_beside(text: str, words: list[Token], month: int) -> Token | None:
+    """Return the number nearest to a month's name that can be its day: none that goes on."""
     near = [
         (abs(place - month), place)
         for place in range(max(0, month - _SPAN), min(len(words), month + _SPAN + 1))
         if 1 <= _number(words[place].word) <= _LONGEST_MONTH
+        and not _GOES_ON.match(text, words[place].end)
     ]
     return words[min(near)[1]] if near else None
 

@@ -33,10 +33,12 @@ def _results(value: Value, sentence: Line, lines: Iterable[Line]) -> Iterator[fl
     shown: set[float] = set()
     alike: set[float] = set()
     for line in lines:
-        own = [each for each in line.values if each.kind == "number"]
+        own = [each for each in line.values if each.kind == "number" and each.sort != "identifier"]
         for one, two in combinations(own, 2):
             for first, second in product(one.numbers, two.numbers):
-                yield from (first + second, abs(first - second), first * second)
+                if not (one.units and two.units) or one.units == two.units:  # no dollars and days
+                    yield from (first + second, abs(first - second))
+                yield first * second
                 yield first * second / 100  # so many percent of it
         shown |= line.counts
         alike.update(*(each.numbers for each in own if each.labels & value.labels))

@@ -39,6 +39,7 @@ _PHONE = re.compile(
 _HOUR = re.compile(r"(?<=\d)\s(?=[hH]\b)")
 _INITIAL = re.compile(r"(?<!\w)[A-Z]\.$")
 _NUMBERED = re.compile(r"\bno\.\s?(?=\d)", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(?<![\w-])[^\W\d_]{1,12}-?(\d+)(?!\w)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ANSWERED = re.compile(r"^\w+[,.:!]\s+")
 _SIGNS = {"€": "eur", "$": "dollar", "£": "pound", "%": "percent", "°": "degree"}
@@ -51,7 +52,7 @@ class Value:
 
     text: str
     kind: Kind
-    sort: str  # "time" or "year" of numbers; how sure it is that a name is one
+    sort: str  # "time", "year" or "identifier" of numbers; how sure it is that a name is one
     readings: frozenset[Reading]
     labels: frozenset[str] = frozenset()
 
@@ -107,7 +108,7 @@ class Line:
     @cached_property
     def counts(self) -> frozenset[float]:
         """All its numbers, those in words too."""
-        figures, _ = figures_and_dates(self.text)
+        figures, _ = figures_and_dates(_IDENTIFIER.sub(" ", self.text))
         found = set[float]()
         for each in (reading for figure in figures for reading in figure.readings):
             with suppress(ValueError):
@@ -129,11 +130,14 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
     for each in dates:
         parts = {part for day in each.readings for part in _parts_of(day)}
         yield Value(each.text, "date", "", frozenset(each.readings), frozenset(parts))
+    marked = {each[1] for each in _IDENTIFIER.finditer(spoken)}
     for figure in figures:
-        if not any(map(str.isdigit, figure.text)):
+        sort = _sort_of(figure.readings)
+        if figure.text in marked and not re.search(rf"(?<![\w-]){figure.text}(?!\w)", spoken):
+            sort = "identifier"
+        if sort != "time" and not any(map(str.isdigit, figure.text)):
             continue  # *two* is mostly a count of the model's own
         labels = _labels(spoken, figure.text, figure.unit)
-        sort = _sort_of(figure.readings)
         readings = {*figure.readings, *(_NO_DIGIT.sub("", each) for each in figure.readings)}
         readings = readings if _has_letter(figure.text) else {*figure.readings}
         if _DECIMAL.fullmatch(figure.text):  # at 8.50 is no time of the day for sure
@@ -194,8 +198,10 @@ def _labels(text: str, shown: str, unit: str) -> frozenset[str]:
     after = tokens(text[start + len(shown) :])[:_NEAR]
     words = [each.word for each in (*after, *before)]
     units = _units()
-    found = [*filter(None, [_SIGNS.get(unit), *map(units.get, words)])]
-    if found:
+    beside = [each.word for each in (*after, *before[-1:])]
+    if unit in _SIGNS:
+        return frozenset({_SIGNS[unit]})
+    if found := [*filter(None, map(units.get, beside))]:
         return frozenset(found)
     return frozenset(term for each in words for term in significant_terms(each))
 
@@ -237,7 +243,7 @@ def rivals(line: Line, value: Value, other: Line) -> list[Value]:
 
 def _is_rival(value: Value, other: Value) -> bool:
     if value.kind == "name":
-        return other.sort != "start"
+        return other.sort != "start" or value.sort == "start"
     has_unit = value.units or other.units
     return other.sort == value.sort and bool(not has_unit or value.units & other.units)
 

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 
 from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
+from kbtui.memory.comparing.figures import Day
 from kbtui.memory.comparing.reckoning import follows
 from kbtui.memory.comparing.same_thing import about_the_same, standing
 from kbtui.memory.comparing.sentences import Sentence, shared_stems
@@ -55,6 +56,9 @@ _MARKUP = re.compile(r"\*\*|__|`|~~|^[ \t]*(?:[-*+>#|]+|\d{1,2}[.)])[ \t]+", re.
 _LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|\[\[(?:[^\]\n|]*\|)?([^\]\n]+)\]\]")
 _DATED = re.compile(r"^\(?\d{4}-\d\d-\d\d\)?[:,]?\s+(?:\d\d:\d\d\s+)?")
 _CLAUSE = re.compile(r"(?<=[,;:\u2013\u2014])\s+")
+_UP_TO = "(?:[-\u2013]|to|until|till|through|bis|à|au|a|al|fino a)"
+_ENDS_OF_RANGE = 2
+_ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|e|º|ª|\.)")
 _ENDS = re.compile(r"[.!?:\s]")
 _UNSAID = frozenset({CONDITION, FICTION, WISH})
 _COVERED = 0.6  # of a sentence's words, of which a line is about the same thing
@@ -283,13 +287,25 @@ class AnswerCheck:
                 continue
             if value.kind == "number" and self._is_rough(line, value):
                 continue
-            if self._is_free(value) or follows(value, self._whole, self._rows):
+            if self._is_free(value) or self._is_day_only(value) or _is_of_range(line, value):
+                continue
+            if follows(value, self._whole, self._rows):
                 continue
             told = self._clause_with(line, value)
             near = self._near(told, besides=value)
             if near and (row := self._row_with_another(told, value, near)) is not None:
                 return Difference(value.kind, value.text, row.n, row.path, row.number, row.text)
         return None
+
+    def _is_day_only(self, value: Value) -> bool:
+        """Return whether a number is the day of a line's date without its month: the 30th."""
+        found = _ORDINAL.fullmatch(value.text)
+        return found is not None and any(
+            isinstance(day, Day) and day.day == int(found[1])
+            for row in self._rows
+            for each in row.values
+            for day in each.readings
+        )
 
     def _clause_with(self, line: Line, value: Value) -> Line:
         """Return the clause that a value stands in, if it tells alone what it is about."""
@@ -313,9 +329,14 @@ class AnswerCheck:
         best = near[0][0]
         first = [row for stands, row in near if stands < best + _CLEARLY]
         if own := [row for row in first if row.has(value)]:
-            is_swapped = all(self._is_swapped(line, value, row) for row in own)
-            return own[0] if is_swapped else None
+            is_other = all(
+                self._is_swapped(line, value, row) or self._is_given_up(line, value, row)
+                for row in own
+            )
+            return own[0] if is_other else None
         if any(about_the_same(row.text, other.text) for _, other in having for row in first):
+            return None
+        if any(self._answers(other) > max(map(self._answers, first)) for _, other in having):
             return None
         return next((row for row in first if self._has_another(line, value, row)), None)
 
@@ -336,9 +357,13 @@ class AnswerCheck:
             return True
         return value.kind == "number" and len(others) == 1 and self._is_only(value, line, row)
 
+    def _answers(self, row: _Row) -> int:
+        """Return how many words of the question a line has."""
+        return len(shared_stems(self._asked, row.sentence.stems))
+
     def _enough(self, row: _Row) -> float:
         """Return the share of a sentence that a line must have: less if it answers the question."""
-        asked = len(shared_stems(self._asked, row.sentence.stems))
+        asked = self._answers(row)
         return _LOOSELY if self._asked and asked >= _HALF * len(self._asked) else _COVERED
 
     @staticmethod
@@ -354,8 +379,10 @@ class AnswerCheck:
 
     def _is_swapped(self, line: Line, value: Value, row: _Row) -> bool:
         """Return whether a value is told of something else in the same line."""
+        if any(each.sort == "noun" and each.is_same(value) for each in row.values):
+            return False
         clauses = [self._read(each) for each in _clauses().split(row.text)]
-        named = (each for each in line.values if each.kind == "name" and each is not value)
+        named = (each for each in line.values if each.kind == "name" and not each.is_same(value))
         own = (
             line.topic
             | self._asked
@@ -366,6 +393,12 @@ class AnswerCheck:
         common = set.intersection(*told)
         if not any(":" in each.text for each in clauses[1:]):  # the first word may be of all
             common |= {*significant_terms(row.text)[:1]}
+        topic = line.topic - telling_nothing()
+        near = [bool(shared_stems(topic, each.sentence.stems)) for each in clauses]
+        if any(near) and all(
+            clause.has(value) == is_near for clause, is_near in zip(clauses, near, strict=True)
+        ):
+            return False
         theirs = [
             each - common for clause, each in zip(clauses, told, strict=True) if clause.has(value)
         ]
@@ -373,6 +406,18 @@ class AnswerCheck:
             each - common and not clause.has(value) and self._is_rival_of(value, clause)
             for clause, each in zip(clauses, told, strict=True)
         )
+
+    def _is_given_up(self, line: Line, value: Value, row: _Row) -> bool:
+        """Return whether a line says that a value was given up for another: from 3 to 17 June."""
+        tells = ("changed", "delaying", "moving", "happened")
+        if frames_of(line.text) & {PAST} or any(found_in(line.text, n, all_codes()) for n in tells):
+            return False
+        for start, end in found_in(row.text, "exchanged", all_codes()):
+            given_up = self._read(row.text[start:end])
+            taken = self._read(row.text[end:])
+            if given_up.has(value) and not taken.has(value) and rivals(line, value, taken):
+                return True
+        return False
 
     def _is_rival_of(self, value: Value, clause: Line) -> bool:
         found = rivals(self._whole, value, clause)
@@ -411,6 +456,15 @@ class AnswerCheck:
         back = len(shared_stems(theirs, line.sentence.stems))
         is_covered = shared >= _DENIED * len(own) and back >= _COVERED * len(theirs)
         return is_covered and all(other.has(each) for each in line.values if each.sort != "noun")
+
+
+def _is_of_range(line: Line, value: Value) -> bool:
+    """Return whether a weekday is one of several: Monday to Thursday."""
+    weekdays = [each for each in line.values if each.labels == {"weekday"}]
+    texts = [re.escape(each.text) for each in weekdays]
+    if len(weekdays) != _ENDS_OF_RANGE or value not in weekdays:
+        return False
+    return re.search(rf"{texts[0]}\s*{_UP_TO}\s*{texts[1]}", line.text) is not None
 
 
 @cache

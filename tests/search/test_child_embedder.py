@@ -70,6 +70,19 @@ def test_vectors_that_cannot_be_read_are_a_models_error(
     embedder.close()
 
 
+def test_a_child_reads_no_link_targets_no_table_rules_and_no_half_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One rule for both embedders; the child answers with the length of what it was given."""
+    monkeypatch.setattr(child_process.sys, "executable", _script(tmp_path / "echo", ECHO))
+    embedder = ChildEmbedder(MODEL, tmp_path)
+    marked = "See [it](https://example.org/a/long/address).\n| a | b |\n|-----|-----|\n| c | d |"
+    plain = "See [it]().\n| a | b |\n\n| c | d |"
+    assert embedder.documents([marked])[0, 1] == len(plain)
+    assert embedder.query("a \ud800").tolist() == [1, 3]
+    embedder.close()
+
+
 def test_a_child_that_cannot_be_started_is_a_models_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

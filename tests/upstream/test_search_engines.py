@@ -32,7 +32,7 @@ def test_tokenizers_raises_a_bare_exception() -> None:
 
 def test_tokenizers_takes_no_half_of_a_character() -> None:
     tokenizer = tokenizers.Tokenizer(WordLevel({"a": 0}, unk_token="a"))
-    with pytest.raises(TypeError):  # when it does: `_without_surrogates` of the embedder can go
+    with pytest.raises(TypeError):  # when it does: `_readable` of the embedder can go
         tokenizer.encode("\ud800")
 
 

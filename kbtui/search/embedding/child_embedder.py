@@ -100,7 +100,7 @@ class ChildEmbedder(PreparedEmbedder):
         self._child: ChildProcess | None = None
         self._is_unfit = False
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def _embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in small batches so that a query can be answered in between."""
         import numpy as np
 
@@ -109,7 +109,7 @@ class ChildEmbedder(PreparedEmbedder):
         ]
         return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
 
-    def query(self, text: str) -> Vectors:
+    def _embed_query(self, text: str) -> Vectors:
         """Embed one query as a 1-D vector; raises `ModelError` rather than wait for a backlog."""
         vector: Vectors = self._embed([text], "query", _QUERY_SECONDS)[0]
         return vector

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -124,8 +125,11 @@ class Embedder(Protocol):
         """Release memory and processes."""
 
 
-class PreparedEmbedder:
-    """The base class of embedders whose model was prepared on this machine."""
+class PreparedEmbedder(ABC):
+    """The base class of embedders whose model was prepared on this machine.
+
+    It says once, for all of them, what of a text is read.
+    """
 
     is_local = True
 
@@ -135,6 +139,26 @@ class PreparedEmbedder:
         self.former = model.former
         self.name = model.name
         self.dimension = model.dimension
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages, without what of their markup has no meaning."""
+        return self._embed_documents([_readable(_MARKUP.sub("", text)) for text in texts])
+
+    def query(self, text: str) -> Vectors:
+        """Embed one query as a 1-D vector."""
+        return self._embed_query(_readable(text))
+
+    @abstractmethod
+    def _embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages that a tokenizer can read."""
+
+    @abstractmethod
+    def _embed_query(self, text: str) -> Vectors:
+        """Embed a query that a tokenizer can read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release memory and processes."""
 
     def rough(self, _stop: Event) -> Embedder | None:
         """Return None; subclasses that can build a rough embedder override this."""
@@ -160,22 +184,20 @@ class OnnxEmbedder(PreparedEmbedder):
         if unproved is None:
             self._check_probe()
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def _embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, batching texts of similar length to reduce padding."""
         import numpy as np
 
         encodings = self._tokenizer.encode_batch(
-            [_without_surrogates(self.model.document_prompt + _MARKUP.sub("", t)) for t in texts]
+            [self.model.document_prompt + text for text in texts]
         )
         found = np.empty((len(texts), self.model.dimension), dtype=np.float32)
         for batch in _batches([len(encoding.ids) for encoding in encodings]):
             found[batch] = self._run([encodings[i].ids for i in batch])
         return found
 
-    def query(self, text: str) -> Vectors:
-        """Embed one query as a 1-D vector."""
-        text = _without_surrogates(self.model.query_prompt + text)
-        vector: Vectors = self._run([self._tokenizer.encode(text).ids])[0]
+    def _embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._run([self._tokenizer.encode(self.model.query_prompt + text).ids])[0]
         return vector
 
     def close(self) -> None:
@@ -199,7 +221,7 @@ class OnnxEmbedder(PreparedEmbedder):
         return rough_embedder.RoughEmbedder(self.name, identity, table, self._plain_tokens)
 
     def _plain_tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        cleaned = [_without_surrogates(text) for text in texts]
+        cleaned = [_readable(text) for text in texts]
         encodings = self._tokenizer.encode_batch(cleaned, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
@@ -245,7 +267,7 @@ class OnnxEmbedder(PreparedEmbedder):
             )
 
 
-def _without_surrogates(text: str) -> str:
+def _readable(text: str) -> str:
     """Replace lone surrogates, which tokenizers reject."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -43,6 +43,7 @@ _OTHERS_HINT = (
     "Other languages are found by their words, and hardly by meaning. models.embed.model names "
     "another model, a sentence-transformers folder or litellm:NAME."
 )
+_IN_FLOATS_HINT = "It finds the same, and takes twice as long to read, or longer."
 _SETUP_HINT = "`kbtui setup` fetches one that fits this machine, and tries it."
 _LOW_SPACE = 200 * 1024 * 1024
 
@@ -233,6 +234,8 @@ def _search(
     if status.state == "lexical-only":
         yield DoctorFinding("search", ok=False, text=_LEXICAL_ONLY, hint=status.message)
         return
+    if status.remark:
+        yield DoctorFinding("search", ok=None, text=status.remark, hint=_IN_FLOATS_HINT)
     text = f"{counted(status.embedded, 'passage')} embedded by {status.model}"
     if status.left:
         why = model.why or "They are embedded in the background."

@@ -191,7 +191,8 @@ class SimilarNotes:
 class IndexStatus:
     """The progress of indexing; `message` is for display, `left` passages have no vector yet.
 
-    `reading` is the progress of a large sync: files read, and files in all.
+    `reading` is the progress of a large sync: files read, and files in all. `remark` is a sentence
+    about how the model runs here.
     """
 
     state: State
@@ -202,6 +203,7 @@ class IndexStatus:
     model: str = ""
     left: int = 0
     reading: tuple[int, int] = (0, 0)
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.search.embedding.child_embedder import ChildEmbedder
+from kbtui.search.embedding.embedder import ModelIdentity
 from kbtui.search.results import Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, load_settings
 from tests.models.local_servers import llama_cpp, ollama, serving, vllm
@@ -71,6 +73,17 @@ def test_what_the_bundled_model_cannot_do_is_said(
     assert "German" in meaning.text
     assert "universal-sentence-encoder-multilingual-3" in meaning.text
     assert "models.embed.model" in meaning.hint
+
+
+def test_why_the_model_multiplies_floats_is_said(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "no module named onnxruntime.quantization"
+    identity = ModelIdentity("moon", "f" * 24, "", 2, 256, "mean", (), 0, (), in_floats=why)
+    _use(ReadyModel(ChildEmbedder(identity, tmp_path)), monkeypatch)  # type: ignore[arg-type]
+    said = next(finding for finding in _of_search(kb) if why in finding.text)
+    assert said.text == f"moon multiplies floats: {why}."
+    assert "twice as long" in said.hint
 
 
 def test_a_model_that_cannot_be_loaded_is_named_with_the_reason(

@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,8 +20,14 @@ from kbtui import child_process
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
 from kbtui.search.embedding import attempts, multilingual, prepared
 from kbtui.search.embedding.child_embedder import ChildEmbedder
-from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
-from kbtui.search.embedding.in_bytes import convert
+from kbtui.search.embedding.embedder import (
+    GRAPH_FILE,
+    IDENTITY_FILE,
+    ModelIdentity,
+    OnnxEmbedder,
+    PreparedEmbedder,
+)
+from kbtui.search.embedding.in_bytes import NotConvertedError, convert
 from kbtui.search.embedding.prepared import (
     BUNDLED_SHA256,
     ClosingError,
@@ -192,7 +198,8 @@ def test_where_a_link_leads_and_the_rules_of_a_table_have_no_meaning(folder: Pat
 def test_a_graph_that_is_no_transformers_is_not_converted(tmp_path: Path) -> None:
     weights = multilingual.read(locate(MULTILINGUAL_EMBEDDING_MODEL).folder)[multilingual.WEIGHTS]
     multilingual.write_graph(weights, tmp_path / GRAPH_FILE)
-    assert not convert(tmp_path / GRAPH_FILE, object(), list)
+    with pytest.raises(NotConvertedError, match="auto_model"):
+        convert(tmp_path / GRAPH_FILE, object(), list)
 
 
 def test_vectors_of_the_preparation_before_are_not_made_again(desk: Desk, models: Path) -> None:
@@ -313,6 +320,8 @@ transformer = Transformer(str(folder / "bert"))
 model = SentenceTransformer(modules=[transformer, Pooling(32, pooling_mode="cls")])
 model.save_pretrained(str(folder / "model"))
 assert main([str(folder / "model"), "--into", str(folder / "exported")]) == 0
+sys.modules["onnxruntime.quantization"] = None  # as where it isn't installed
+assert main([str(folder / "model"), "--into", str(folder / "floats")]) == 0
 def refuse(*arguments, **options):
     raise torch.onnx.errors.UnsupportedOperatorError("odd", 17)
 torch.onnx.export = refuse
@@ -322,7 +331,10 @@ raise SystemExit(main([str(folder / "model"), "--into", str(folder / "refused")]
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A real model of random weights, prepared twice: the second time ONNX can't express it."""
+    """A real model of random weights, prepared thrice.
+
+    The second time the tools for bytes are missing, the third time ONNX can't express it.
+    """
     folder = tmp_path_factory.mktemp("tiny")
     vocabulary = str(locate("").folder / "vocab.txt")
     command = [sys.executable, "-W", "ignore", "-c", TINY, str(folder), vocabulary]
@@ -357,6 +369,23 @@ def test_a_model_that_cannot_be_exported_runs_in_a_child_that_stays(tiny: Path) 
     embedder.close()
     assert started is not None
     assert not started.is_alive
+
+
+@pytest.mark.parametrize(
+    ("made", "why"), [("floats", "onnxruntime.quantization"), ("refused", "ONNX can't express it")]
+)
+def test_a_model_that_multiplies_floats_says_why_in_the_log_as_well(
+    tiny: Path, made: str, why: str, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    embedder = load_tiny(tiny, made)
+    assert isinstance(embedder, PreparedEmbedder)
+    assert why in embedder.remark
+    assert embedder.name in embedder.remark
+    source = locate(str(tiny / "model"))
+    folder = models_folder() / source.fingerprint
+    monkeypatch.setattr(prepared, "_prepare_in_child", lambda *_: folder)
+    prepared._prepare(source, source.name, threading.Event())
+    assert why in caplog.text
 
 
 @pytest.mark.faults

@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kbtui.text import shorten
+
 _FLOAT = 1  # of onnx.TensorProto
 _LARGE = 2.0  # times the middle one of all channels' highest values
 _STEPS = 255
 _EPSILON = 1e-6
 _PAGES = ("shipped/example/**/*.md", "cli/pages/*.md")
 _MOST_TEXTS = 48
+_WHY_WIDTH = 120
 _LENGTH = 500  # characters, as of most passages
 
 Feeds = dict[str, npt.NDArray[np.int64]]
@@ -40,13 +43,20 @@ def calibration_texts() -> list[str]:
     return found[:: max(1, len(found) // _MOST_TEXTS)]
 
 
-def convert(graph: Path, transformer: Any, samples: Callable[[], Sequence[Feeds]]) -> bool:
-    """Convert an exported graph in place; return whether it is a transformer that this suits.
+class NotConvertedError(Exception):
+    """A graph stays in floats; the message is why."""
+
+
+def convert(graph: Path, transformer: Any, samples: Callable[[], Sequence[Feeds]]) -> None:
+    """Convert an exported graph in place.
 
     Args:
         graph: The graph, from token ids to vectors.
         transformer: The first module of the model of sentence-transformers.
         samples: Returns inputs to measure activations with.
+
+    Raises:
+        NotConvertedError: it isn't a transformer that this suits, or the tools are missing.
     """
     with _without_warnings():
         try:
@@ -78,9 +88,9 @@ def convert(graph: Path, transformer: Any, samples: Callable[[], Sequence[Feeds]
                 extra_options={"DefaultTensorType": _FLOAT},
             )
             _fix_scales(graph, inputs)
-        except Exception:  # noqa: BLE001 - it is tried on models, and with tools, that it wasn't made for
-            return False
-    return True
+        except Exception as error:  # it is tried on models, and with tools, that it wasn't made for
+            why = shorten(str(error).strip() or type(error).__name__, _WHY_WIDTH)
+            raise NotConvertedError(why) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,16 +159,19 @@ def _write(source: ModelSource, folder: Path) -> None:
     """Write graph, tokenizer and identity; if the model can't be exported, only the identity."""
     weights = _weights_sha256(source)
     model = load(source)
-    graph, cosine = folder / GRAPH_FILE, 0.0
+    graph, cosine, why = folder / GRAPH_FILE, 0.0, ""
     exported = graph.with_suffix(".exported")
     with suppress(NotExportableError, AttributeError):
         inputs = _export(model, exported)
         model.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER_FILE))
         for is_in_bytes, least in ((True, _MIN_COSINE_IN_BYTES), (False, _MIN_COSINE)):
             shutil.copyfile(exported, graph)
-            samples = partial(_samples, model, inputs)
-            if is_in_bytes and not in_bytes.convert(graph, model[0], samples):
-                continue
+            if is_in_bytes:
+                try:
+                    in_bytes.convert(graph, model[0], partial(_samples, model, inputs))
+                except in_bytes.NotConvertedError as error:
+                    why = str(error)
+                    continue
             _optimise(graph)
             identity = _identity(source, model, weights, inputs, graph.stat().st_size)
             # The probe is the graph's own: in bytes, its vectors differ a little.
@@ -178,12 +181,14 @@ def _write(source: ModelSource, folder: Path) -> None:
             cosine = _compare(model, folder, identity.document_prompt)
             if cosine >= least:
                 break
+            why = why or f"its vectors in bytes have a cosine of {cosine:.3f} with those in floats"
             cosine = 0.0
     exported.unlink(missing_ok=True)
     if not cosine:
         graph.unlink(missing_ok=True)
         identity, cosine = _identity(source, model, weights, (), 0), 1.0
-    _write_identity(folder, replace(identity, cosine=cosine))
+        why = "ONNX can't express it, so that sentence-transformers runs it"
+    _write_identity(folder, replace(identity, cosine=cosine, in_floats=why))
 
 
 def _write_multilingual(source: ModelSource, folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import stat
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kbtui.search.embedding.embedder import Embedder, Vectors
 
 
+_LOG = logging.getLogger(__name__)
 PREFIX = "litellm:"
 _BATCH = 64
 _TIMEOUT_SECONDS = 60.0
@@ -405,6 +407,8 @@ def _prepare(source: ModelSource, name: str, stop: Event) -> Path:
         attempts.remember_failure(models_folder(), source.fingerprint, error)
         raise
     attempts.forget_failure(models_folder())
+    if why := ModelIdentity.read(folder).in_floats:
+        _LOG.warning("%s multiplies floats, which takes twice as long: %s", source.name, why)
     return folder
 
 

@@ -177,6 +177,12 @@ class Semantic:
         return self._queue[0].embedder.name if self._queue else ""
 
     @property
+    def remark(self) -> str:
+        """A sentence about how the model runs here, mostly empty."""
+        embedder = self._queue[0].embedder if self._queue else None
+        return embedder.remark if isinstance(embedder, PreparedEmbedder) else ""
+
+    @property
     def second_status(self) -> tuple[str, int, str]:
         """The multilingual model's name, empty until it is loaded, its vectors, and a problem."""
         if self._second is None:
@@ -739,7 +745,8 @@ def status_of(
     embedded = semantic.embedded if semantic else 0
     name = semantic.name if semantic else ""
     left = max(0, semantic.left(store)) if semantic else 0
-    return IndexStatus(state, *store.counts(), embedded, message, name, left)
+    remark = semantic.remark if semantic else ""
+    return IndexStatus(state, *store.counts(), embedded, message, name, left, remark=remark)
 
 
 def notice_of(store: StateStore, semantic: Semantic) -> str:

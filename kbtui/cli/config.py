@@ -77,7 +77,7 @@ def set_value(place: WorkspaceOption, name: str, value: str) -> None:
     check_name(name)
     write_setting(name, parse_value(name, value))
     say(f"{name} = {_shown_value(name, value)}")
-    _warn_if_hidden(place, name)
+    warn_if_hidden(place, name)
 
 
 @config.command()
@@ -107,7 +107,7 @@ def import_settings(place: WorkspaceOption, file: Path) -> int:
     for name, value in values.items():
         write_setting(name, value)
         say(f"{name} = {_shown_value(name, texts[name])}")
-        _warn_if_hidden(place, name)
+        warn_if_hidden(place, name)
     for text in found.notes:
         note(f"kbtui: {text}")
     for key in found.unknown:
@@ -132,7 +132,7 @@ def _settings(place: WorkspaceOption) -> Settings:
         return load_settings(None)
 
 
-def _warn_if_hidden(place: WorkspaceOption, name: str) -> None:
+def warn_if_hidden(place: WorkspaceOption, name: str) -> None:
     """Warn if another source overrides the value that was just set."""
     from kbtui.setting_values import HIDDEN, value_of
 

@@ -1,4 +1,4 @@
-"""`kbtui setup`: find a model on this machine or download one with Ollama, and try it."""
+"""`kbtui setup`: find or download a model, for talking or for search by meaning, and try it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,35 @@ _GET_OLLAMA = """\
 No server with a model answers on this machine. Get Ollama from https://ollama.com and start it,
 then run `kbtui setup` again; or enter a provider's key with /model in the app."""
 _BAR_WIDTH = 24
+_SEARCH_MODEL = "models.embed.model"
 
 
 @click.command()
 @click.argument("model", required=False)
 @click.option("-y", "--yes", is_flag=True, help="Download without asking.")
+@click.option(
+    "--search",
+    "for_search",
+    is_flag=True,
+    help="Fetch a model for search by meaning in many languages, from huggingface.co.",
+)
 @pass_place
-def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
+def setup(place: WorkspaceOption, model: str | None, yes: bool, for_search: bool) -> int:
     """Find or download a model for this machine, and try it.
 
     Without MODEL, the first one that answers on this machine is used; if Ollama has none, one that
     fits the machine's memory is offered. It is tried first, and used for the roles it does well in.
     Nothing is downloaded without asking.
+
+    With --search, MODEL is one of sentence-transformers', such as BAAI/bge-m3; without it, the one
+    that is recommended for notes in other languages than English.
     """
     from kbtui.models.roles import ModelRegistry
     from kbtui.settings import load_settings
 
+    if for_search:
+        _fetch_for_search(place, model, yes=yes)
+        return 0
     models = ModelRegistry(load_settings())
     found = _local_model(models, model) or _fetch(models, model, yes=yes)
     if found is None:
@@ -45,13 +58,50 @@ def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
     return 0
 
 
-def _offer_unread(place: WorkspaceOption) -> None:
-    """Report what no model has condensed, and what condensing it would cost."""
+def _fetch_for_search(place: WorkspaceOption, wanted: str | None, *, yes: bool) -> None:
+    """Fetch a model for search by meaning, have it used from now on, and prepare it."""
+    from kbtui.cli.config import warn_if_hidden
+    from kbtui.models.fetching import fetch, search_offer, why_offline
+    from kbtui.setting_values import write_setting
+    from kbtui.settings import BUNDLED_EMBEDDING_MODEL, load_settings
+
+    settings, offer = load_settings(), search_offer()
+    name = wanted or offer.name
+    if why := why_offline(settings):
+        raise UsageError(why, "Unset it to fetch a model.")
+    if name.rpartition("/")[2] == BUNDLED_EMBEDDING_MODEL:
+        hint = f"`kbtui config unset {_SEARCH_MODEL}` has it used again."
+        raise UsageError(f"{name} comes with kbtui: there is nothing to fetch.", hint)
+    if name == offer.name:
+        say(f"{offer.describe()} reads {offer.languages} languages by meaning.")
+    _agree(name, yes=yes)
+    with ProgressLine() as line:
+        fetch(name, settings, lambda *step: line(_bar(*step)))
+    write_setting(_SEARCH_MODEL, name)
+    say(f"{name} is here, and reads your notes by meaning from now on ({_SEARCH_MODEL}).")
+    warn_if_hidden(place, _SEARCH_MODEL)
+    if not _is_in_workspace(place):
+        return
+    with place.opened() as kb:
+        state = kb.detached_worker.start()
+    if state.why:
+        say(state.why)
+    else:
+        say("It is prepared in the background; what was read before answers until then.")
+
+
+def _is_in_workspace(place: WorkspaceOption) -> bool:
+    """Return whether there is a workspace: setup creates none."""
     from kbtui.workspace.layout import MACHINE
     from kbtui.workspace.opening import find_workspace
 
-    if not (find_workspace(place.named) / MACHINE).is_dir():
-        return  # setup creates no workspace
+    return (find_workspace(place.named) / MACHINE).is_dir()
+
+
+def _offer_unread(place: WorkspaceOption) -> None:
+    """Report what no model has condensed, and what condensing it would cost."""
+    if not _is_in_workspace(place):
+        return
     with place.opened() as kb:
         unread = kb.memory.unread()
     if unread is not None and unread.sessions:
@@ -117,10 +167,14 @@ def _agree(name: str, *, yes: bool) -> None:
 
 
 def _bar(step: str, done: int, total: int) -> str:
+    from kbtui.models.fetching import GIGABYTE
+
     if not total:
         return step
     filled = min(_BAR_WIDTH, _BAR_WIDTH * done // total)
     bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+    if total < GIGABYTE:
+        return f"[{bar}] {done / 1e6:.0f} of {total / 1e6:.0f} MB"
     return f"[{bar}] {done / 1e9:.1f} of {total / 1e9:.1f} GB"
 
 

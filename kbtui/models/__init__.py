@@ -9,7 +9,8 @@ model_errors   what went wrong with a model, for people
 dialects       a model's thoughts, taken out of its text
 schema         structured output: validation of tool arguments, and forcing an answer's shape
 providers      the known providers, their endpoints and API keys
-fetching       which models fit this machine, and downloading them through Ollama
+fetching       which models fit this machine, and downloading them: through Ollama, or from a hub
+model_files    which files of a sentence-transformers model are needed, and which could run code
 
 Only `litellm_model` imports litellm, and it does so in the background.
 """

@@ -10,10 +10,12 @@ import pytest
 from kbtui.models import litellm_model
 from kbtui.settings import config_folder
 from tests.memory.memory_room import call_save
+from tests.models.hub_server import WEIGHTS, Hub, serving, write_model
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.cli.conftest import Command
 
@@ -152,3 +154,67 @@ def test_a_fetch_that_fails_sets_nothing(kbtui: Command, ollama: ScriptedServer)
     assert done.status == 4
     assert "couldn't fetch nonsense" in done.err
     assert chosen() == {}
+
+
+MOON = "moon/tiny"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with one model, for a person who has not chosen to be offline."""
+    monkeypatch.delenv("KBTUI_MODEL")
+    folder = write_model(tmp_path / "moon")
+    with serving({MOON: folder}, tmp_path / "hf", monkeypatch) as hub:
+        yield hub
+
+
+def test_a_model_for_search_by_meaning_is_fetched_and_used_from_then_on(
+    kbtui: Command, hub: Hub
+) -> None:
+    done = kbtui.ok("setup", "--search", MOON, "--yes")
+    assert "moon/tiny is here, and reads your notes by meaning from now on" in done.out
+    assert chosen() == {"embed": MOON}
+    assert hub.fetched(WEIGHTS) == [""]
+
+
+def test_no_model_for_search_is_fetched_unasked(kbtui: Command, hub: Hub) -> None:
+    done = kbtui("setup", "--search")
+    assert done.status == 2
+    assert "intfloat/multilingual-e5-small (493 MB, MIT licence) reads 94 languages" in done.out
+    assert "--yes" in done.err
+    assert not hub.asked
+    assert chosen() == {}
+
+
+def test_a_model_for_search_that_cannot_be_fetched_sets_nothing(kbtui: Command, hub: Hub) -> None:
+    done = kbtui("setup", "--search", "sun/huge", "--yes")
+    assert done.status == 4
+    assert "has no model sun/huge" in done.err
+    assert chosen() == {}
+
+
+def test_offline_no_model_for_search_is_fetched(
+    kbtui: Command, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_MODEL", "offline")
+    done = kbtui("setup", "--search", MOON, "--yes")
+    assert done.status == 2
+    assert "models.chat.model is `offline`" in done.err
+    assert not hub.asked
+
+
+def test_the_model_that_comes_with_kbtui_is_not_fetched(kbtui: Command, hub: Hub) -> None:
+    done = kbtui("setup", "--search", "sentence-transformers/all-MiniLM-L6-v2", "--yes")
+    assert done.status == 2
+    assert "comes with kbtui" in done.err
+    assert "kbtui config unset models.embed.model" in done.err
+    assert not hub.asked
+
+
+def test_a_choice_that_the_environment_hides_is_said(
+    kbtui: Command, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_MODELS__EMBED__MODEL", "litellm:openai/other")
+    done = kbtui.ok("setup", "--search", MOON, "--yes")
+    assert "The environment" in done.err
+    assert "models.embed.model" in done.err

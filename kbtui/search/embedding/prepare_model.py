@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
+from kbtui.models.model_files import why_unsafe
 from kbtui.search.embedding import attempts, in_bytes, multilingual
 from kbtui.search.embedding.embedder import (
     GRAPH_FILE,
@@ -262,7 +263,7 @@ def load(source: ModelSource) -> Any:
     Raises:
         ModelError: it can't be loaded, or would run custom code.
     """
-    _check_modules(source)
+    _check_files(source)
     from sentence_transformers import SentenceTransformer
 
     try:
@@ -279,18 +280,19 @@ def load(source: ModelSource) -> Any:
     return model
 
 
-def _check_modules(source: ModelSource) -> None:
+def _check_files(source: ModelSource) -> None:
     """Reject modules from outside sentence-transformers, and pickled weights."""
-    file = source.folder / "modules.json"
+    files = {
+        file.relative_to(source.folder).as_posix(): file
+        for pattern in ("*", "*/*")
+        for file in source.folder.glob(pattern)
+    }
     try:
-        modules = json.loads(file.read_text("utf-8")) if file.is_file() else []
-        for module in modules:
-            folder = source.folder / module.get("path", "")
-            pickled = any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors"))
-            if pickled or not str(module["type"]).startswith("sentence_transformers."):
-                raise ModelError(f"{source.name} brings code or pickled weights of its own.")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ModelError(f"{file} can't be read: {error}") from error
+        why = why_unsafe(files, lambda path: files[path].read_bytes())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The settings in {source.folder} can't be read: {error}") from error
+    if why:
+        raise ModelError(f"{source.name} {why}.", "Choose another in models.embed.model.")
 
 
 def _export(model: Any, target: Path) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from kbtui.errors import (
     ModelError,
     UnreadableError,
 )
+from kbtui.models.fetching import PREPARING_ROOM, hub_folder, hub_name
 from kbtui.models.providers import is_loopback
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
@@ -247,10 +248,8 @@ def _packaged(name: str, package: str, folder: str, sha256: str) -> ModelSource:
 
 
 def _huggingface_snapshot(name: str) -> Path:
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface").expanduser()
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    for full in (name, f"sentence-transformers/{name}"):
-        model = hub / f"models--{full.replace('/', '--')}"
+    for full in dict.fromkeys((name, hub_name(name))):
+        model = hub_folder() / f"models--{full.replace('/', '--')}"
         try:
             revision = (model / "refs" / "main").read_text("ascii").strip()
         except (OSError, UnicodeDecodeError):
@@ -260,7 +259,7 @@ def _huggingface_snapshot(name: str) -> Path:
             return snapshot
     raise ConfigurationError(
         f"The embedding model {name!r} is not on this machine.",
-        f"Fetch it with `hf download {name}`, or name another in models.embed.model.",
+        f"`kbtui setup --search {name}` fetches it; or name another in models.embed.model.",
     )
 
 
@@ -276,7 +275,6 @@ def _fingerprint(folder: Path, preparation: int = PREPARATION) -> str:
 _POLL_SECONDS = 0.1
 _TRIES = 2
 _MINUTE = 60
-_ROOM = 3  # times the weights: the graph is written twice, and some space must remain
 
 
 class ClosingError(Exception):
@@ -381,7 +379,7 @@ def _obstacle(models: Path, source: ModelSource) -> str:
             return f"{models} can be written by others"
         free = shutil.disk_usage(place).free
         weights = (*source.folder.glob("*.safetensors"), *source.folder.glob("*.npz"))
-        needed = _ROOM * sum(file.stat().st_size for file in weights)
+        needed = PREPARING_ROOM * sum(file.stat().st_size for file in weights)
     except OSError as error:
         return f"{models} can't be used ({error.strerror})"
     if free < needed:

@@ -373,6 +373,19 @@ class SearchIndex:
         self._notify()
         return ready
 
+    def use_model(self, embed: RoleSettings) -> None:
+        """Embed by another model from now on; the one before answers until it has read enough."""
+        with self._opening:
+            former, self._semantic_index = self._semantic_index, None
+            self._embed = embed
+        if former is not None:
+            former.retire()
+        with self._lock:
+            background = self._background
+        if background is not None:
+            background.embed_soon()
+        self._notify()
+
     def prioritize(self, paths: Iterable[str]) -> None:
         """Embed these files before all others, the last of them first; cheap to call."""
         self._priority_paths = tuple(paths)
@@ -402,10 +415,12 @@ class SearchIndex:
             if self._semantic_index is None:
                 from kbtui.search.embedding.prepared import ConfiguredModel, multilingual_beside
                 from kbtui.search.query.semantic import Semantic
+                from kbtui.settings import RoleSettings
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
                 beside = None if self._model else multilingual_beside(self._embed)
+                before = None if self._model else multilingual_beside(RoleSettings())
                 self._semantic_index = Semantic(
                     folder,
                     model,
@@ -413,6 +428,7 @@ class SearchIndex:
                     lambda: self._priority_paths,
                     self._start_detached,
                     second=self._second or beside,
+                    second_before=before if beside is None else None,
                     corpus=self._corpus,
                 )
             return self._semantic_index

@@ -6,13 +6,19 @@ import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from kbtui.search.embedding import prepared
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
 from kbtui.search.query.privacy_filter import PrivacyFilter
 from kbtui.search.results import answers_by_meaning, without_weak
-from kbtui.settings import SearchSettings
+from kbtui.settings import (
+    BUNDLED_EMBEDDING_MODEL,
+    MULTILINGUAL_EMBEDDING_MODEL,
+    RoleSettings,
+    SearchSettings,
+)
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
-from tests.search.helpers import eventually, paths, write_old_segment
+from tests.search.helpers import GERMAN, eventually, paths, write_old_segment
 
 if TYPE_CHECKING:
     import pytest
@@ -295,6 +301,75 @@ def test_the_model_before_answers_until_another_one_has_read_enough(
     assert answered_by(index, new, back) == [False, True]
     eventually(lambda: index.status().state == "ready")
     assert not back.seen
+
+
+def test_the_model_before_answers_while_another_one_is_prepared(desk: Desk) -> None:
+    desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
+    old, new = WordEmbedder(identity="words-1"), WordEmbedder(identity="words-2")
+    desk.index(model=ReadyModel(old)).search("vacation", wait=True)
+    is_prepared = threading.Event()
+    command = desk.index(model=ReadyModel(new, is_prepared, before=[old]))
+    result = command.search("vacation")
+    assert (paths(result), result.semantic) == (["knowledge/topics/aa.md"], True)
+    assert result.notice == "The embedding model isn't prepared. words answers until then."
+    assert [each.path for each in command.similar("knowledge/topics/aa.md").notes] == []
+    app = desk.index(model=ReadyModel(new, is_prepared, before=[old]))
+    app.start()
+    eventually(lambda: app.status().state == "preparing")
+    assert app.search("vacation").semantic
+    assert "words answers meanwhile" in app.search("vacation").notice
+    assert "words answers meanwhile" in app.status().message
+    assert not new.seen
+    is_prepared.set()
+    eventually(lambda: app.status().state == "ready")
+    app.search("vacation")
+    assert (len(new.seen), new.asked) == (1, ["vacation"])
+
+
+def test_a_model_that_cannot_be_had_is_not_stood_in_for(desk: Desk) -> None:
+    desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
+    desk.index(model=ReadyModel(WordEmbedder())).search("vacation", wait=True)
+    index = desk.index(settings=SearchSettings(), embed=RoleSettings(model="BAAI/bge-m3"))
+    result = index.search("vacation", wait=True)
+    assert not result.semantic
+    assert result.notice.endswith("Searching by words.")
+
+
+def test_the_model_is_changed_and_changed_back_while_the_app_runs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both models of before answer until the new one has read the notes; nothing is read twice."""
+    first, second, new = (WordEmbedder(identity=f"words-{n}") for n in range(3))
+    first.name, new.name = BUNDLED_EMBEDDING_MODEL, "moon"
+    is_prepared = threading.Event()
+    models = {
+        None: ReadyModel(first, before=[new]),
+        MULTILINGUAL_EMBEDDING_MODEL: ReadyModel(second),
+        "moon": ReadyModel(new, is_prepared, before=[first]),
+    }
+    monkeypatch.setattr(prepared, "ConfiguredModel", lambda role: models[role.model])
+    desk.write("knowledge/topics/car.md", GERMAN)
+
+    def answered_by(*embedders: WordEmbedder) -> list[bool]:
+        before = [len(each.asked) for each in embedders]
+        assert index.search("Wagen").semantic
+        return [len(each.asked) > one for each, one in zip(embedders, before, strict=True)]
+
+    index = desk.index(settings=SearchSettings())
+    index.start()
+    eventually(lambda: index.status().state == "ready" and second.seen)
+    assert answered_by(first, second, new) == [True, True, False]
+    index.use_model(RoleSettings(model="moon"))
+    eventually(lambda: index.status().state == "preparing")
+    assert answered_by(first, second, new) == [True, True, False]
+    is_prepared.set()
+    eventually(lambda: index.status().state == "ready" and index.status().model == "moon")
+    assert answered_by(first, second, new) == [False, False, True]
+    index.use_model(RoleSettings())
+    eventually(lambda: index.status().model == BUNDLED_EMBEDDING_MODEL)
+    eventually(lambda: index.status().state == "ready")
+    assert answered_by(first, second, new) == [True, True, False]
+    assert (len(first.seen), len(second.seen), len(new.seen)) == (1, 1, 1)
 
 
 def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(

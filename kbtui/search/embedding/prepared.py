@@ -456,6 +456,10 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
     return {"died": shorten(last_words, 200) or f"it ended with {child.returncode}"}
 
 
+BY_WORDS = "Searching by words."
+"""How a banner ends where no model answers."""
+
+
 def explain(error: KbtuiError) -> str:
     """Format an error for a banner."""
-    return f"{error.message} Searching by words.".strip()
+    return f"{error.message} {BY_WORDS}".strip()

@@ -1,8 +1,9 @@
 """Semantic search: a queue of models, best first, each with its stored vectors.
 
 A search uses the first model with enough vectors, or the one with most. After the configured model
-there may be the previously used one and, if many vectors are missing, a rough model distilled from
-the configured one, which embeds everything within moments.
+there may be the previously used one, which answers while another is prepared as well, and, if many
+vectors are missing, a rough model distilled from the configured one, which embeds everything within
+moments.
 
 Beside the bundled model, which reads English, stands a multilingual one. It has a second vector of
 each passage in another language that it knows and, once a question was asked in one, of all.
@@ -22,7 +23,7 @@ import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.embedding.embedder import PreparedEmbedder
-from kbtui.search.embedding.prepared import ClosingError, explain
+from kbtui.search.embedding.prepared import BY_WORDS, ClosingError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.language import language_of
 from kbtui.search.index.store import KEY_BYTES
@@ -136,6 +137,7 @@ class Semantic:
         start_detached: Callable[[], Preparation] | None = None,
         *,
         second: EmbeddingModel | None = None,
+        second_before: EmbeddingModel | None = None,
         corpus: Callable[[], Corpus] | None = None,
     ) -> None:
         """Create it; the models aren't loaded yet.
@@ -147,6 +149,8 @@ class Semantic:
             priority_paths: Returns the files to embed before all others, the last of them first.
             start_detached: Leaves work to a detached process, and returns the state of the model.
             second: The multilingual model; None if the first reads all languages, or none is there.
+            second_before: The multilingual model beside the bundled one, whose vectors answer as
+                well while another model takes the place of both.
             corpus: Returns the current documents, whose languages call for the second model.
         """
         self.state: ModelState = "waiting"
@@ -160,8 +164,14 @@ class Semantic:
         self._start_detached = start_detached
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._queue: list[_ModelVectors] = []  # best first: the configured model, once it is loaded
+        self._queue: list[
+            _ModelVectors
+        ] = []  # the configured model, once it is loaded; a rough one
+        self._previous: _ModelVectors | None = None
+        self._second_of_previous: _ModelVectors | None = None
+        self._second_before = second_before
         self._tried_previous = False
+        self._is_retired = False
         self._priority_chunks: frozenset[int] = frozenset()  # chunks to embed first
         self._left = 0
         self._last_counted = -1  # the last chunk id when `_left` was counted
@@ -193,6 +203,16 @@ class Semantic:
     def embedded(self) -> int:
         """The number of passages with a vector."""
         return len(self._queue[0].vectors) if self._queue else 0
+
+    @property
+    def standing_in(self) -> str:
+        """The name of the model that answers until the configured one is prepared, if any."""
+        is_coming = not self._queue and self.state in {"waiting", "preparing"}
+        return self._previous.embedder.name if is_coming and self._previous else ""
+
+    def retire(self) -> None:
+        """Embed no more, as another object takes over; what is being asked is still answered."""
+        self._is_retired = True
 
     def load(self, stop: threading.Event) -> bool:
         """Load the model, preparing it if needed; return whether it is ready."""
@@ -303,7 +323,7 @@ class Semantic:
         return model
 
     def _find_previous(self) -> None:
-        """Insert the most recently used other model as second in the queue, if it loads."""
+        """Open the vectors of the most recently used other model, if it loads."""
         if self._tried_previous:
             return
         self._tried_previous = True
@@ -314,8 +334,18 @@ class Semantic:
         for folder in sorted(folders, key=lambda each: each.stat().st_mtime, reverse=True):
             embedder = self._model.earlier(folder.name)
             if embedder is not None:
-                self._queue.insert(1, self._open(embedder))
+                self._previous = self._open(embedder)
+                self._open_second_of(embedder)
                 break
+
+    def _open_second_of(self, previous: Embedder) -> None:
+        """Open the multilingual vectors beside those of the bundled model, if there are some."""
+        model = self._second_before
+        if model is None or previous.name != BUNDLED_EMBEDDING_MODEL:
+            return
+        if self._second_folder.is_dir() and model.preparation().is_done:
+            with suppress(KbtuiError, ClosingError):
+                self._second_of_previous = self._open(model.load(threading.Event()), SECOND)
 
     def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
         """Load the model and embed missing passages: all if `wait`, else only a few.
@@ -374,25 +404,30 @@ class Semantic:
 
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
         """Compare a query with every document; return None without a model, or if it fails."""
-        if not self._queue or not text.strip():
+        best = self._best(corpus, store) if text.strip() else None
+        if best is None:
             return None
-        model, view = self._best(corpus, store)
+        model, view = best
         found = self._compare(model, text, view)
-        if found is not None and model is not self._queue[0]:
+        if found is not None and model is not next(iter(self._queue), None):
             nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")
             self._priority_chunks = frozenset(corpus.chunks[nearest[:_PRIORITISED]].tolist())
-        return self._join(found, text, corpus, lambda: self._keys.read(store), "now")
+        second = self._second_beside(model)
+        return self._join(found, second, text, corpus, lambda: self._keys.read(store), "now")
+
+    def _second_beside(self, model: _ModelVectors) -> _ModelVectors | None:
+        return self._second_of_previous if model is self._previous else self._second
 
     def _join(
         self,
         first: Comparison | None,
+        second: _ModelVectors | None,
         text: str,
         corpus: Corpus,
         keys: Callable[[], Keys],
         of: str,
     ) -> Comparison | None:
         """Join a comparison with that of the second model, if it has vectors of the corpus."""
-        second = self._second
         if first is None or second is None:
             return first
         with self._lock:
@@ -408,8 +443,8 @@ class Semantic:
             return JoinedComparison(first, found, foreign, abroad=foreign)
         return JoinedComparison(first, found, corpus.live)
 
-    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows]:
-        """Return the first model with enough vectors of a corpus, or the one with most."""
+    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows] | None:
+        """Return the first model with enough vectors of a corpus, or the one with most, if any."""
         with self._lock:
             read: list[tuple[_ModelVectors, DocumentRows]] = []
             for model in self._candidates():
@@ -419,27 +454,34 @@ class Semantic:
                 if len(view.documents) >= _MIN_CORPUS_SHARE * corpus.count:
                     return model, view
                 read.append((model, view))
-            return max(read, key=lambda each: len(each[1].documents))
+            return max(read, key=lambda each: len(each[1].documents), default=None)
 
     def _candidates(self) -> Iterator[_ModelVectors]:
-        """Yield the queue; after the first model, look for a previously used one."""
-        yield self._queue[0]
-        with suppress(OSError, StorageError):
-            self._find_previous()
+        """Yield the queue; after the first model, a previously used one.
+
+        That comes first while the configured model is being prepared, but not while it is loaded.
+        """
+        yield from self._queue[:1]
+        if self._queue or (self.state != "failed" and not self._model.preparation().is_done):
+            with suppress(OSError, StorageError):
+                self._find_previous()
+            if self._previous is not None:
+                yield self._previous
         yield from self._queue[1:]
 
     def spaces(self, corpus: Corpus, store: StateStore) -> list[Space]:
         """Return the vectors to compare notes by: the best model's, and the multilingual one's."""
-        if not self._queue:
+        best = self._best(corpus, store)
+        if best is None:
             return []
-        model, view = self._best(corpus, store)
+        model, view = best
         found = [Space(model.embedder, view, model.vectors.matrix, model.is_calibrated)]
-        if self._second is not None:
+        second = self._second_beside(model)
+        if second is not None:
             with self._lock:
-                view = self._second.view(
+                view = second.view(
                     corpus, lambda: self._keys.read(store), "now", busy=self._left != 0
                 )
-            second = self._second
             found.append(Space(second.embedder, view, second.vectors.matrix, is_second=True))
         return found
 
@@ -479,7 +521,8 @@ class Semantic:
             return {number: _split_keys(held) for number, held in tree.passage_keys()}
 
         found = self._compare(best, text, view)
-        return self._join(found, text, tree.corpus, second_keys, "then"), self.message
+        joined = self._join(found, self._second, text, tree.corpus, second_keys, "then")
+        return joined, self.message
 
     def _compare(self, model: _ModelVectors, text: str, view: DocumentRows) -> Comparison | None:
         try:
@@ -536,7 +579,8 @@ class Semantic:
         def should_continue(done: int) -> bool:
             self._left, self.message = len(waiting) + len(foreign), ""
             progress(done, self._left)
-            return not stop.is_set() and time.monotonic() < deadline
+            is_over = stop.is_set() or self._is_retired
+            return not is_over and time.monotonic() < deadline
 
         try:
             if roughly_first and len(waiting) >= _ROUGH_FROM and (rough := self._rough(stop)):
@@ -637,9 +681,11 @@ class Semantic:
         return [item for item in waiting if item[1] in rows and not files[rows[item[1]].path]]
 
     def _close_others(self) -> None:
-        """Close all models but the first, and delete rough vectors."""
+        """Close all models but the configured ones, and delete rough vectors."""
         with self._lock:
-            others, self._queue[1:] = self._queue[1:], []
+            others = [*self._queue[1:], *filter(None, [self._previous, self._second_of_previous])]
+            self._queue[1:] = []
+            self._previous = self._second_of_previous = None
         for model in others:
             model.embedder.close()
             if model.kind is ROUGH:
@@ -656,8 +702,9 @@ class Semantic:
 
     def close(self) -> None:
         """Release the models."""
-        models, self._queue = [*self._queue, *filter(None, [self._second])], []
-        self._second = None
+        beside = (self._second, self._previous, self._second_of_previous)
+        models, self._queue = [*self._queue, *filter(None, beside)], []
+        self._second = self._previous = self._second_of_previous = None
         for model in models:
             model.embedder.close()
 
@@ -704,10 +751,11 @@ def _split_keys(keys: bytes) -> tuple[bytes, ...]:
     return tuple(keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES))
 
 
-PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
+_BY_WORDS_MEANWHILE = "searching by words meanwhile"
+PREPARING = f"Preparing the embedding model, once; {_BY_WORDS_MEANWHILE}."
 UNPREPARED = "The embedding model isn't prepared."
 PREPARING_DETACHED = (
-    "Preparing the embedding model in the background, once; searching by words meanwhile."
+    f"Preparing the embedding model in the background, once; {_BY_WORDS_MEANWHILE}."
 )
 _MINUTE = 60
 _HOUR = 3_600
@@ -754,12 +802,22 @@ def notice_of(store: StateStore, semantic: Semantic) -> str:
     if semantic.message:
         return semantic.message
     if semantic.state != "ready":
-        return _preparation_notice(semantic.preparation)
+        notice = _preparation_notice(semantic.preparation)
+        return _with_name(notice, semantic.standing_in)
     if not semantic.left(store):
         return ""
     if semantic.preparation is not None and semantic.preparation.why:
         return f"{_percentage(store, semantic)} % is read for meaning. {semantic.preparation.why}"
     return f"{_progress_message(store, semantic)}."
+
+
+def _with_name(notice: str, model: str) -> str:
+    """Name the model that answers meanwhile, if any, in place of words."""
+    if not model:
+        return notice
+    return notice.replace(_BY_WORDS_MEANWHILE, f"{model} answers meanwhile").replace(
+        BY_WORDS, f"{model} answers until then."
+    )
 
 
 def _preparation_notice(found: Preparation | None) -> str:
@@ -768,7 +826,7 @@ def _preparation_notice(found: Preparation | None) -> str:
         return PREPARING
     if found.state == "preparing":
         return PREPARING_DETACHED
-    return f"{found.why or UNPREPARED} Searching by words."
+    return f"{found.why or UNPREPARED} {BY_WORDS}"
 
 
 def _state(
@@ -779,7 +837,7 @@ def _state(
     if semantic is None or semantic.state == "failed":
         return "lexical-only", semantic.message if semantic else ""
     if semantic.state != "ready":
-        return "preparing", PREPARING
+        return "preparing", _with_name(PREPARING, semantic.standing_in)
     if semantic.left(store):
         return "embedding", _progress_message(store, semantic)
     return "ready", ""

@@ -18,6 +18,7 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f"  # tag characters: text that no one sees
     "]"
 )
+_UNSAFE_IN_ASCII = bytes(code for code in range(128) if _UNSAFE.match(chr(code)))
 # Colours and the like (CSI), names of windows and links (OSC and other strings), other escapes.
 _ESCAPES = re.compile(
     r"\x1b(?:"  # a literal first: the search for it is ten times as fast
@@ -34,7 +35,10 @@ def clean(text: str) -> str:
 
     Newlines are normalised to ``\\n``; tabs stay.
     """
-    return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():  # in a tenth of the time
+        return text.encode().translate(None, _UNSAFE_IN_ASCII).decode()
+    return _UNSAFE.sub("", text)
 
 
 def without_escapes(text: str) -> tuple[str, int]:

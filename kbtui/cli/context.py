@@ -23,7 +23,6 @@ from kbtui.workspace.layout import ENTRIES
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -49,8 +48,8 @@ class WorkspaceOption:
         If something is written to one that isn't around the current folder, it is named afterwards.
         """
         kb = self.open()
-        written: list[Changed] = []
-        kb.subscribe(written.append)
+        written: list[str] = []  # not the events: those of an import hold all that it wrote
+        kb.subscribe(lambda changed: written.append(changed.commit))
         try:
             for notice in kb.notices:
                 note(f"kbtui: {notice}")

@@ -6,6 +6,7 @@ with an error if its compression ratio is that of a zip bomb.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -118,7 +119,7 @@ class OpenedExport:
         """Return the unpacked size of a member in bytes."""
         if self._zip is not None:
             return self._zip.getinfo(name).file_size
-        return self._disk_path(name).stat().st_size
+        return self._status(name).st_size
 
     def open(self, name: str) -> IO[bytes]:
         """Open a member as a stream and mark it as taken.
@@ -127,12 +128,17 @@ class OpenedExport:
             UnreadableError: It is damaged, encrypted or a zip bomb (also raised while reading).
         """
         self.taken.add(name)
-        return self._open(name)
+        whole = self._heads.pop(name, None)
+        if whole is None:
+            return self._open(name)
+        self._cached_size -= len(whole)
+        self._count(len(whole))
+        return io.BytesIO(whole)
 
     def _open(self, name: str) -> IO[bytes]:
         if self._zip is None:
             with storage_errors(f"Can't read {clean_line(name)}"):
-                file: IO[bytes] = self._disk_path(name).open("rb", buffering=0)
+                file: IO[bytes] = open(self._place(name), "rb", buffering=0)  # noqa: PTH123, SIM115
             is_packed = name.lower().endswith(_PACKED_LOGS)
             limit = max(_ALWAYS_ALLOWED, self.size(name) * _MAX_RATIO) if is_packed else None
             return self._limited(file, name, limit)
@@ -155,17 +161,17 @@ class OpenedExport:
         """Return when a file on disk was changed last, for what says no time itself."""
         if self._zip is not None:
             return None
-        return datetime.fromtimestamp(self._disk_path(name).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(self._status(name).st_mtime, UTC)
 
     def file(self, name: str) -> Path | None:
         """Return a member's file on disk, for what can't be streamed, or None in a zip."""
-        return None if self._zip is not None else self._disk_path(name)
+        return None if self._zip is not None else Path(self._place(name))
 
     def head(self, name: str, size: int = 0) -> bytes:
         """Read the beginning of a member; if it can't be read, add it to `refused` and return b"".
 
         Every source looks at the heads of all members, by `head_size`, so whole small members are
-        cached.
+        cached until they are opened.
         """
         size = size or self.head_size
         if name in self._heads:
@@ -185,8 +191,11 @@ class OpenedExport:
     def _count(self, size: int) -> None:
         self.done += size
 
-    def _disk_path(self, name: str) -> Path:
-        return self.path / name if self._is_dir else self.path
+    def _status(self, name: str) -> os.stat_result:
+        return os.stat(self._place(name))  # noqa: PTH116 — asked of every member
+
+    def _place(self, name: str) -> str:
+        return f"{self.path}/{name}" if self._is_dir else f"{self.path}"
 
     def _open_zip(self) -> None:
         try:
@@ -293,15 +302,19 @@ def _walk(folder: Path) -> Iterator[str]:
     Of the hidden folders of agents, their logs are among them.
     """
     for base, folders, names in os.walk(folder):
-        is_agents = not _AGENTS.isdisjoint(Path(base).relative_to(folder).parts)
+        parts = Path(base).relative_to(folder).parts
+        is_agents = not _AGENTS.isdisjoint(parts)
         folders[:] = sorted(name for name in folders if not name.startswith(".") or name in _AGENTS)
         for name in names:
-            file = Path(base, name)
             if is_agents and not name.lower().endswith(_LOGS):
                 continue
-            if (
-                (not name.startswith(".") or name in _HIDDEN_EXPORTS)
-                and file.is_file()
-                and not file.is_symlink()
-            ):
-                yield file.relative_to(folder).as_posix()
+            is_shown = not name.startswith(".") or name in _HIDDEN_EXPORTS
+            if is_shown and _is_ordinary(f"{base}/{name}"):
+                yield "/".join((*parts, name))
+
+
+def _is_ordinary(file: str) -> bool:
+    """Return whether there is a regular file, and no link to one."""
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_ISREG(os.lstat(file).st_mode)
+    return False

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.reading import Record, paragraphs, role_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("value", [None, 3, True, [], ["a"], {"a": 1}, ""])
@@ -49,3 +53,16 @@ def test_who_speaks_is_the_user_or_the_assistant(name: Any, role: str | None) ->
 
 def test_paragraphs_leave_out_what_is_empty() -> None:
     assert paragraphs([" a ", "", "\n", "b\n"]) == "a\n\nb"
+
+
+def test_a_small_member_is_read_from_the_disk_once(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Words.")
+    (tmp_path / "b.md").write_text("Words." * 20_000)
+    with OpenedExport(tmp_path) as opened:
+        assert opened.head("a.md") == b"Words."
+        assert len(opened.head("b.md")) == opened.head_size
+        (tmp_path / "a.md").write_text("Others.")
+        with opened.open("a.md") as first, opened.open("b.md") as large:
+            assert (first.read(), len(large.read())) == (b"Words.", 120_000)
+        with opened.open("a.md") as again:
+            assert again.read() == b"Others."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -19,8 +20,11 @@ from kbtui.errors import UnreadableError
 _WINDOW = 1 << 20
 _MAX_ELEMENT = 24 << 20
 _STEP = 8 << 20
+_LARGE = 4 << 20
+"""Characters of an element of which no more is kept than must be."""
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]+")
 _MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most this far from the end
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -48,9 +52,16 @@ class _Window:
             return False
         data = self._read(size)
         self.ended = not data
-        self.text = self.text[self.at :] + self._decode(data, final=self.ended)
-        self.at = 0
+        self.pass_on()
+        text = self._decode(data, final=self.ended)
+        if len(self.text) + len(text) > _LARGE:
+            self.text, text = _narrow(self.text), _narrow(text)
+        self.text += text
         return not self.ended
+
+    def pass_on(self) -> None:
+        """Let go of what stands before the current position."""
+        self.text, self.at = self.text[self.at :], 0
 
     def peek(self) -> str:
         """Skip white space and return the next character, "" at the end."""
@@ -83,6 +94,8 @@ class _Window:
                 is_whole = end < len(self.text) or isinstance(value, str | dict | list)
             if is_whole:
                 self.at = end
+                if end - begin > _LARGE:  # who gets it takes as much again
+                    self.pass_on()
                 return value
             if len(self.text) - begin > _MAX_ELEMENT:
                 raise _ElementError(f"it is longer than {_MAX_ELEMENT >> 20} MB")
@@ -115,6 +128,15 @@ class _Window:
             if self.ended or len(self.text) - self.at > _MAX_ELEMENT:
                 return False
             self.more(min(max(_WINDOW, len(self.text) - self.at), _STEP))
+
+
+def _narrow(text: str) -> str:
+    """Return JSON with characters beyond U+FFFF as escapes, which Python keeps in half the space.
+
+    A single emoji widens a whole text.
+    """
+    is_wide = sys.getsizeof(text) > 3 * len(text)
+    return _ASTRAL.sub(lambda found: json.dumps(found[0])[1:-1], text) if is_wide else text
 
 
 class _ElementError(Exception):

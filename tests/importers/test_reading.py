@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+import tracemalloc
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.importers.export_files import OpenedExport
+from kbtui.importers.json_stream import elements
 from kbtui.importers.reading import Record, paragraphs, role_of
 
 if TYPE_CHECKING:
@@ -66,3 +70,14 @@ def test_a_small_member_is_read_from_the_disk_once(tmp_path: Path) -> None:
             assert (first.read(), len(large.read())) == (b"Words.", 120_000)
         with opened.open("a.md") as again:
             assert again.read() == b"Others."
+
+
+def test_an_emoji_in_a_long_conversation_does_not_make_all_of_it_four_times_as_large() -> None:
+    texts = [f"{number} \N{SLIGHTLY SMILING FACE}" for number in range(3)]
+    long = {"texts": ["x" * 1000] * 9_000, "more": texts, "end": "\U0001f1e9\U0001f1ea\\"}
+    data = json.dumps([texts, long, texts, {"n": 1}], ensure_ascii=False).encode()
+    tracemalloc.start()
+    assert list(elements(io.BytesIO(data))) == [texts, long, texts, {"n": 1}]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(data)

@@ -56,6 +56,7 @@ class Notes:
     _lot: dict[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
     _size: int = 0
     _beside: set[str] = field(default_factory=set)
+    _names: dict[str, set[str]] = field(default_factory=dict)  # in each folder of the lot's notes
     _known_paths: dict[str, str] | None = None
 
     def add(self, note: ImportedNote) -> None:
@@ -109,6 +110,7 @@ class Notes:
     def flush(self) -> None:
         """Write the queued notes as one commit."""
         lot, self._lot, self._size = self._lot, {}, 0
+        self._names.clear()
         if not lot:
             return
         reason = f"Imported {counted(len(lot), 'note')} from {self.name}."
@@ -151,12 +153,15 @@ class Notes:
         return "/".join(["knowledge/references", self.source, *parts])
 
     def _free_path(self, folder: str, name: str) -> str:
-        number = 1
-        while True:
-            path = f"{folder}/{name}{f'-{number}' if number > 1 else ''}.md"
-            if path not in self._lot and files.is_gone(self.workspace, path):
-                return path
+        names = self._names.get(folder)
+        if names is None:
+            names = self._names[folder] = files.names_in(self.workspace, folder)
+        file, number = f"{name}.md", 1
+        while file.casefold() in names or f"{folder}/{file}" in self._lot:
             number += 1
+            file = f"{name}-{number}.md"
+        names.add(file.casefold())
+        return f"{folder}/{file}"
 
     def _paths_by_identity(self) -> dict[str, str]:
         """Return the paths of imported entries by the identity of their note, scanned once."""

@@ -292,22 +292,23 @@ def why_closed(folder: Path) -> str:
 def is_gone(root: Layout, path: str) -> bool:
     """Return whether a file certainly doesn't exist; False if that can't be determined."""
     top, file = located(root, checked_path(path))
-    place = top
-    for part in file.split("/"):
-        place /= part
+    above, depth = f"{top}", file.count("/")
+    for level, part in enumerate(file.split("/")):  # with strings, as an import asks for each note
+        place = f"{above}/{part}"
         try:
-            status = place.lstat()
+            mode = os.lstat(place).st_mode
         except FileNotFoundError:
-            if os.path.exists(place.with_name(f".{part}.icloud")):
+            if os.path.exists(f"{above}/.{part}.icloud"):
                 return False  # iCloud has it and downloads it on demand
-            return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
+            return unicodedata.is_normalized("NFD", part) or not _has_other_form(Path(place))
         except OSError:
             return False
-        if stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(mode):
             return False
-        if not stat.S_ISDIR(status.st_mode):
-            break
-    return place != top / file
+        if not stat.S_ISDIR(mode):
+            return level < depth
+        above = place
+    return False
 
 
 def is_blocked(root: Layout, path: str, known: Container[str]) -> bool:
@@ -333,7 +334,8 @@ def is_blocked(root: Layout, path: str, known: Container[str]) -> bool:
 
 def is_folder(root: Layout, path: str) -> bool:
     """Return whether there is a folder at the path."""
-    return root.place(checked_path(path)).is_dir()
+    top, file = located(root, checked_path(path))
+    return os.path.isdir(f"{top}/{file}")  # asked of each new file
 
 
 def _has_other_form(place: Path) -> bool:
@@ -386,6 +388,25 @@ def listed(root: Layout, paths: Sequence[str]) -> list[str]:
     except OSError:
         return list(paths)
     return [path for path in paths if path.rpartition("/")[2].casefold() in here]
+
+
+def names_in(root: Layout, folder: str) -> set[str]:
+    """Return the names of the files and folders in a folder, in one case; none if it's missing.
+
+    Those of files that iCloud downloads on demand are among them.
+
+    Raises:
+        UnsafePathError: The folder is reached through a link.
+        StorageError: The file system refused.
+    """
+    try:
+        names = _names_beside(root, f"{folder}/-")
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise storage_error(error, f"Can't look at {folder}") from error
+    later = [name[1:-7] for name in names if name.startswith(".") and name.endswith(".icloud")]
+    return {name.casefold() for name in (*names, *later)}
 
 
 def _names_beside(root: Layout, path: str) -> list[str]:

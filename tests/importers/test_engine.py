@@ -487,6 +487,19 @@ def test_of_two_files_that_get_one_name_neither_is_lost_unsaid(
     assert [each.place for each in report.skipped] == ["a?.png"]
 
 
+def test_notes_whose_names_differ_in_case_alone_come_in_under_two_names(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for name in ("Tea.md", "tea.md", "TÜR.md", "tür.md"):
+        (folder / name).write_text(f"Words of {name}.\n")
+    report = bring(kb, folder)
+    names = {path.rpartition("/")[2] for path in report.entries}
+    assert names == {"TÜR.md", "Tea.md", "tea-2.md", "tür-2.md"}
+    assert (len(bring(kb, folder).entries), len(list(kb.library.infos()))) == (0, 4)
+
+
 def test_an_answer_that_drew_on_a_private_note_stays_marked_in_another_workspace(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

@@ -507,8 +507,7 @@ class Door:
                 raise
         self._intents.remove_empty_folders(intent, done=True)
         self._intents.clear()
-        for path, file in placed.items():
-            self._scanner.note(path, intent.paths[path][1] or "", file)
+        self._scanner.note_all({path: intent.paths[path][1] or "" for path in placed}, placed)
 
     def build(
         self,
@@ -637,8 +636,8 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
     Args:
         change: The change, whose edits and reason are redacted in place.
         current: The current content of each edited path.
-        done: The result of an earlier call, which redacted the reason; files that are unchanged
-            since on both sides are skipped.
+        done: The result of an earlier call, which redacted the reason; of files that are unchanged
+            since, only the lines that were added to the change meanwhile are looked at.
 
     Returns:
         The content of each path before and after the change.
@@ -647,11 +646,12 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
         change.reason = redact(change.reason).text
     for path, data in list(change.edits.items()):
         old = current[path]
-        if data is None or data == old or (done and done.get(path) == (old, data)):
+        before, seen = done.get(path, (None, None)) if done else (None, None)
+        is_seen = seen is not None and before == old
+        if data is None or data == old or (is_seen and data == seen):
             continue
         decoded = files.decode(data)
-        kept = "" if old is None else files.text_of(old)
-        redaction = redact(decoded.text, keep=kept)
+        redaction = redact(decoded.text, keep=files.text_of(seen if is_seen else old))
         if redaction.found:
             change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
             kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import threading
 import time
 import unicodedata
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
-from kbtui.workspace.durable import TEMPORARY, Written, sweep
+from kbtui.workspace.durable import TEMPORARY, FileBatch, Written, sweep
 from kbtui.workspace.layout import (
     BOOTSTRAP_FILES,
     ENTRIES,
@@ -227,14 +228,23 @@ class Scanner:
         return [path for path, _ in self._walk(areas)]
 
     def note(self, path: str, blob: str, written: Written) -> None:
-        """Record the hash of a file that we wrote ourselves, so that it needn't be read again.
+        """Record the hash of a file that we wrote ourselves, as `note_all`."""
+        self.note_all({path: blob}, {path: written})
 
-        If somebody else has replaced it since it was `written`, nothing is recorded.
+    def note_all(self, blobs: Mapping[str, str], written: Mapping[str, Written]) -> None:
+        """Record the hashes of files that we wrote ourselves, so that they needn't be read again.
+
+        If somebody else has replaced one since it was `written`, nothing is recorded of it.
         """
-        with self._lock:
-            status = files.file_status(self._workspace, path)
-            if status is not None and Written.of(status) == written:
-                self._store(path, blob, status, time.time_ns())
+        with self._lock, FileBatch(self._workspace) as folders:
+            for path, blob in blobs.items():
+                try:
+                    folder, name = folders.place(path)
+                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except OSError:  # gone meanwhile
+                    continue
+                if stat.S_ISREG(status.st_mode) and Written.of(status) == written[path]:
+                    self._store(path, blob, status, time.time_ns())
 
     def look(self, path: str) -> FileState | None:
         """Return the state of one file that scans skip, such as one that ends in ``~``.

@@ -355,6 +355,23 @@ def test_machines_store_no_secret_that_they_bring(notes: Notes) -> None:
         assert secret not in notes.git("show", commit)
 
 
+def test_a_secret_that_a_companion_adds_to_a_machines_change_is_not_stored(notes: Notes) -> None:
+    first, second, own = (f"ghp_{each}" + "a1B2" * 8 + "a1B" for each in "xyz")
+    notes.put(B, f"{own}\n")
+
+    def add(change: Change) -> None:
+        for path, data in change.edits.items():
+            change.replace(path, (data or b"") + f"added: {second}\n".encode())
+
+    notes.history.add_companion(add)
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, f"Words.\n{first}\n")
+        change.write(B, f"{own}\n{first}\n")
+    added = "added: [redacted: GitHub token]\n"
+    assert notes.text(A) == f"Words.\n[redacted: GitHub token]\n{added}"
+    assert notes.text(B) == f"{own}\n[redacted: GitHub token]\n{added}"
+
+
 def test_a_machines_refused_version_is_kept_without_its_secrets(notes: Notes) -> None:
     secret = "ghp_" + "a1B2" * 9
     notes.put(A, "one\n")

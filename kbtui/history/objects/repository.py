@@ -16,6 +16,7 @@ import time
 import weakref
 import zlib
 from collections import OrderedDict
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kbtui.errors import NotFoundError, StorageError
@@ -122,15 +123,16 @@ def _damage(identifier: str) -> NotFoundError:
     )
 
 
+@cache
 def _keep_heap() -> None:
-    """Make glibc keep the end of the heap.
+    """Make glibc keep the end of the heap, once in a process.
 
     glibc returned deflate's 300 KB to the system after each object and took them again page by
     page: 34 µs an object instead of 6, and ten times that on a busy machine. Freeing a larger block
-    once raises its trim threshold; other systems' allocators don't mind.
+    raises its trim threshold; other systems' allocators don't mind. A second block would come from
+    the heap, and be filled with zeros.
     """
-    block = bytearray(_FREED_ONCE)
-    del block
+    bytes(_FREED_ONCE)  # untouched, which a bytearray isn't
 
 
 class Repository:

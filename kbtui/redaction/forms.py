@@ -78,6 +78,7 @@ class Text:
 
     Attributes:
         forms: The forms that may match, by section.
+        long_words: The words, in lowercase, that are as long as the shortest key of an issuer.
     """
 
     def __init__(self, text: str) -> None:
@@ -86,13 +87,17 @@ class Text:
         even = text.replace("İ", "i").replace("ı", "i").replace("ſ", "s")
         self.lowered = even.lower()
         finder, of_head, anywhere = _finder()
-        self._found = finder.places(self.lowered)
+        words = set(self.lowered.split())
+        self.long_words = [word for word in words if len(word) >= _MIN_ISSUED]
+        longest = max(map(len, self.long_words), default=_MIN_ISSUED)
+        self._found = finder.places(self.lowered, words)
         self._places: dict[Form, list[int]] = {}
         for head, places in self._found.items():
             for form in of_head.get(head, ()):
                 self._places.setdefault(form, []).extend(places)
         self.forms: dict[str, list[Form]] = {section: [] for section in SECTIONS}
-        for form in sorted({*anywhere, *self._places}, key=attrgetter("place")):
+        likely = [form for form in anywhere if form.heads.word <= longest]
+        for form in sorted({*likely, *self._places}, key=attrgetter("place")):
             self.forms[form.section].append(form)
 
     def spans(self, section: str) -> Iterator[Span]:
@@ -229,16 +234,16 @@ def _by_beginning() -> dict[str, list[int]]:
     """Return the places of the key formats in their list, by how their prefixes begin."""
     found: dict[str, list[int]] = {}
     for place, form in enumerate(issued_forms()):
-        found.setdefault(form.prefix[:_BEGINNING], []).append(place)
+        found.setdefault(form.prefix[:_BEGINNING].lower(), []).append(place)
     return found
 
 
-def issued(text: str) -> Iterator[Span]:
+def issued(scan: Text) -> Iterator[Span]:
     """Yield the spans of keys recognized by their prefix."""
-    words = " ".join([word for word in set(text.split()) if len(word) >= _MIN_ISSUED])
+    words = " ".join(scan.long_words)
     begun = set(_BEGINNINGS.findall(words)) if words else set[str]()
     begun |= {each[0] for each in begun}
     places, every = _by_beginning(), issued_forms()
     for place in sorted(place for each in begun & places.keys() for place in places[each]):
-        if every[place].prefix in words:
-            yield from every[place].spans(text)
+        if every[place].prefix.lower() in words:
+            yield from every[place].spans(scan.text)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,13 +16,19 @@ _PARSER = import_module("re._parser")
 _MAX_LENGTH = 5
 _GOOD_LENGTH, _SHORT_LENGTH = 3, 2
 _MAX_TEXTS = 500
-_LONGEST_BEGINNING, _LONGEST_PHRASE = 4, 7
+_LONGEST_BEGINNING = 4
 _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100_000, 40
 _MAX_CLASS = 6  # size of a character class that is expanded
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _NO_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
 _EXCLUDED = re.compile(r"\[\^((?:\\.|[^\]\\])*)\]")
 _LINE_END = re.compile(r"\\[nsW]")
+DIGIT = "\0"
+"""Stands for any digit in a literal."""
+_IS_DIGIT = re.compile(r"\d")
+_DIGITS = str.maketrans(dict.fromkeys("0123456789", DIGIT))
+_NO_BLANKS = ("CATEGORY_DIGIT", "CATEGORY_WORD")
+_BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 
 
 _Prefixes = set[tuple[str, bool]]
@@ -36,25 +42,79 @@ class Heads(NamedTuple):
         begin: Whether each match begins with one of them.
         crosses: Whether a match may contain a line break.
         also: Further literals, one of which is in each match, too; none if there are no such.
+        word: How long the one word is at least that holds a match; 0 if one may hold a blank.
     """
 
     texts: list[str]
     begin: bool
     crosses: bool
     also: list[str]
+    word: int
 
 
 def heads_of(pattern: str) -> Heads:
     """Analyse a pattern."""
     parsed = _PARSER.parse(pattern)
-    first = _texts(parsed)
-    texts = (
-        first
-        if _min_length(first) >= _GOOD_LENGTH
-        else max((first, _required(parsed)), key=_min_length)
-    )
-    also = set[str]() if texts is first else _also(parsed, texts)
-    return Heads(sorted(texts), texts is first, _crosses(pattern), sorted(also))
+    nodes: Sequence[Any] = parsed
+    texts, begin = _best(nodes)
+    if _min_length(texts) < _SHORT_LENGTH:  # digits are seldom that many together
+        nodes = _with_digits(nodes)
+        texts, begin = _best(nodes)
+    also = set[str]() if begin else _also(nodes, texts)
+    word = 0 if _may_hold_blank(parsed) else parsed.getwidth()[0]
+    return Heads(sorted(texts), begin, _crosses(pattern), sorted(also), word)
+
+
+def _best(nodes: Sequence[Any]) -> tuple[set[str], bool]:
+    """Return literals of which each match of these nodes contains one, and if it begins with it."""
+    first = _texts(nodes)
+    if _min_length(first) >= _GOOD_LENGTH:
+        return first, True
+    other = _required(nodes)
+    return (other, False) if _min_length(other) > _min_length(first) else (first, True)
+
+
+def _with_digits(nodes: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Return nodes in which any digit is a literal, as often as a match must have it."""
+    found: list[tuple[str, Any]] = []
+    digit = ("LITERAL", ord(DIGIT))
+    for kind, value in nodes:
+        name = str(kind)
+        if name == "IN" and [str(each) for _, each in value] == ["CATEGORY_DIGIT"]:
+            found.append(digit)
+        elif name == "SUBPATTERN":
+            found.append((name, (*value[:3], _with_digits(value[3]))))
+        elif name == "BRANCH":
+            found.append((name, (value[0], [_with_digits(each) for each in value[1]])))
+        elif name in _REPEATS:
+            least, most, part = value[0], value[1], _with_digits(value[2])
+            if part == [digit]:
+                found += [digit] * min(least, _MAX_LENGTH)
+                least, most = 0, most - least
+            found += [(name, (least, most, part))] if most else []
+        else:
+            found.append((name, value))
+    return found
+
+
+def _may_hold_blank(nodes: Iterable[Any]) -> bool:
+    """Return whether a match of these nodes may contain white space."""
+    return any(_may_be_blank(str(kind), value) for kind, value in nodes)
+
+
+def _may_be_blank(name: str, value: Any) -> bool:
+    if name in ("LITERAL", "RANGE"):
+        low, high = (value, value) if name == "LITERAL" else value
+        return any(low <= ord(blank) <= high for blank in _BLANKS)
+    if name == "CATEGORY":
+        return str(value) not in _NO_BLANKS
+    if name == "IN":
+        return _may_hold_blank(value)
+    if name == "SUBPATTERN" or name in _REPEATS:
+        return _may_hold_blank(value[-1])
+    if name == "BRANCH":
+        return any(map(_may_hold_blank, value[1]))
+    return name not in (*_NO_WIDTH, "GROUPREF")
 
 
 def _min_length(texts: set[str]) -> int:
@@ -144,21 +204,42 @@ class TextMatcher:
     and to look a word up takes a tenth of searching it.
     """
 
-    def __init__(self, *tries: tuple[dict[str, list[str]], str]) -> None:
-        self._words, self._phrases = (_Trie(*each) for each in tries)
+    def __init__(
+        self,
+        texts: Iterable[str],
+        phrases: Iterable[tuple[str, str, str]],
+        *tries: tuple[dict[str, list[str]], str],
+    ) -> None:
+        self._texts = frozenset(texts)
+        self._phrases: dict[str, list[tuple[str, str]]] = {}
+        for begin, end, phrase in phrases:
+            self._phrases.setdefault(begin, []).append((end, phrase))
+        self._words, self._numbers = (_Trie(*each) for each in tries)
         self._known: dict[str, list[str] | None] = {}
 
-    def places(self, text: str) -> dict[str, list[int]]:
-        """Return the offsets of each literal that occurs, in order; a tab counts as a space."""
-        text = text.replace("\t", " ")
-        found = self._phrases.places(text)
-        for literal in self._likely(set(text.split())):
-            if places := _offsets(literal, text):
+    def places(self, text: str, words: set[str]) -> dict[str, list[int]]:
+        """Return the offsets of each literal that occurs in a text of these words, in order.
+
+        A tab counts as a space.
+        """
+        text, numbers = text.replace("\t", " "), ""
+        found: dict[str, list[int]] = {}
+        for literal in self._likely(words):
+            if DIGIT in literal:
+                numbers = numbers or _without_digits(text)
+            if places := _offsets(literal, numbers if DIGIT in literal else text):
                 found[literal] = places
         return found
 
-    def _likely(self, words: set[str]) -> set[str]:
-        """Return the literals of one word that may be in a text of these words."""
+    def _likely(self, words: set[str]) -> Iterator[str]:
+        """Yield the literals that may be in a text of these words."""
+        found = self._parts_in(words)
+        yield from found & self._texts
+        for begin in found & self._phrases.keys():
+            yield from (phrase for end, phrase in self._phrases[begin] if end in found)
+
+    def _parts_in(self, words: set[str]) -> set[str]:
+        """Return the literals of one word, and the ends of phrases, that are in these words."""
         known = self._known
         fresh = words.difference(known)
         found = set[str]()
@@ -172,18 +253,29 @@ class TextMatcher:
         known.update({each: telling.get(each) for each in short})
         found.update(*telling.values())
         if long := fresh - short:
-            found.update(self._words.places(_joined(long)))
+            found.update(self._places_in(_joined(long)))
         return found
 
     def _telling(self, words: set[str]) -> dict[str, list[str]]:
         """Return the words that hold literals, with these."""
         text = _joined(words)
         found: dict[str, list[str]] = {}
-        for literal, places in self._words.places(text).items():
+        for literal, places in self._places_in(text).items():
             for at in places:
                 word = text[text.rindex(" ", 0, at + 1) + 1 : text.index(" ", at + 1)]
                 found.setdefault(word, []).append(literal)
         return found
+
+    def _places_in(self, words: str) -> dict[str, list[int]]:
+        found = self._words.places(words)
+        if _IS_DIGIT.search(words):
+            found |= self._numbers.places(_without_digits(words))
+        return found
+
+
+def _without_digits(text: str) -> str:
+    """Return a text with `DIGIT` in place of each digit."""
+    return text.translate(_DIGITS) if text.isascii() else _IS_DIGIT.sub(DIGIT, text)
 
 
 def _joined(words: Iterable[str]) -> str:
@@ -218,15 +310,29 @@ def _offsets(literal: str, text: str) -> list[int]:
     return places
 
 
-def matcher_of(texts: Iterable[str]) -> list[tuple[dict[str, list[str]], str]]:
-    """Return two tries of literals, of those of one word and of those that have spaces inside."""
-    every = sorted({canonical(text) for text in texts})
-    phrases = [text for text in every if " " in text.strip()]
-    words = [text for text in every if text not in phrases]
-    return [_trie_of(words, _LONGEST_BEGINNING), _trie_of(phrases, _LONGEST_PHRASE)]
+def matcher_of(texts: Iterable[str]) -> tuple[Any, ...]:
+    """Return the arguments of a `TextMatcher`: literals, phrases, and the tries of what words hold.
+
+    A phrase is a literal with a space inside. Words hold what it begins and ends with: the end of
+    one and the beginning of another, or a whole one.
+    """
+    every = {canonical(text) for text in texts}
+    phrases = sorted((*_ends(text), text) for text in every if " " in text.strip())
+    words = {text for text in every if " " not in text.strip()}
+    parts = sorted(words.union(*(each[:2] for each in phrases)))
+    numbers = [text for text in parts if DIGIT in text]
+    tries = [_trie_of(each) for each in ([p for p in parts if DIGIT not in p], numbers)]
+    return (sorted(words), phrases, *tries)
 
 
-def _trie_of(texts: Iterable[str], longest: int) -> tuple[dict[str, list[str]], str]:
+def _ends(phrase: str) -> tuple[str, str]:
+    """Return the first and the last part of a phrase, as words with spaces around hold them."""
+    text = phrase.strip()
+    begin, end = phrase.index(text), len(phrase.rstrip())
+    return phrase[: phrase.index(" ", begin) + 1], phrase[phrase.rindex(" ", 0, end) :]
+
+
+def _trie_of(texts: Iterable[str]) -> tuple[dict[str, list[str]], str]:
     """Return sorted literals by a beginning, none of which begins with another, and a pattern.
 
     A pattern of whole literals finds fewer places to look at, and takes longer to compile than a
@@ -234,7 +340,7 @@ def _trie_of(texts: Iterable[str], longest: int) -> tuple[dict[str, list[str]], 
     """
     begun_by: dict[str, list[str]] = {}
     for text in texts:
-        head = text[:longest]
+        head = text[:_LONGEST_BEGINNING]
         least = next((head[:n] for n in range(1, len(head)) if head[:n] in begun_by), head)
         begun_by.setdefault(least, []).append(text)
     return begun_by, _trie_pattern(list(begun_by))

@@ -142,7 +142,7 @@ def _spans(text: str) -> Iterator[Span]:
     """Yield spans of secrets, most certain kinds first."""
     scan = Text(text)
     yield from scan.spans("forms")
-    yield from issued(text)
+    yield from issued(scan)
     yield from _outside_of_links(text, _contextual(scan))
 
 

@@ -79,6 +79,7 @@ SOURCES = (
 
 _MAX_SESSIONS = 400
 _MAX_BYTES = 8 << 20
+_MAX_SKIPPED = 10_000
 _DEEP, _MAX_DEEP = 1 << 20, 10  # bytes of a head, and members that are looked into
 _CHARACTERS_PER_TOKEN = 4
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
@@ -305,7 +306,8 @@ def run(
         for item in _items(opened, source, watch):
             account.settle(item)
             if isinstance(item, Skipped):
-                report.skipped.append(item)
+                if len(report.skipped) < _MAX_SKIPPED:
+                    report.skipped.append(item)
                 continue
             report.read += 1
             if isinstance(item, ImportedNote):
@@ -328,7 +330,7 @@ def run(
         report.unread, report.unread_first = account.missing, account.firsts
         report.sessions, report.entries = incoming.sessions, notes.written
         report.known = incoming.known + notes.known
-        report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:10_000]
+        report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:_MAX_SKIPPED]
         services.search.refresh(
             [*(f"sessions/{each.session}.jsonl" for each in incoming.sessions), *notes.written]
         )
@@ -390,6 +392,7 @@ class _Incoming:
         self._batch = batch
         self._lot: dict[str, list[dict[str, Any]]] = {}
         self._marks: set[str] = set()
+        self._archived: Mapping[str, object] | None = None  # sessions, as of the lot's first one
         self._size = 0
         self._pending: list[ImportedSession] = []
         self.sessions: list[ImportedSession] = []
@@ -445,6 +448,7 @@ class _Incoming:
         self._redactor.redact(lot.values())
         pending, self._pending = self._pending, []
         self._marks = set()
+        self._archived = None
         if lot:
             self._imported.write(lot)
         self.sessions += pending
@@ -458,7 +462,9 @@ class _Incoming:
         if plan.prior is not None:
             stem = _stem(plan.prior.session)
             name = f"{stem}-{parts + 1}"
-        while self._archive.holdings(name):  # left by an import that was undone
+        if self._archived is None:
+            self._archived = self._archive.all_holdings()
+        while name in self._archived:  # left by an import that was undone
             parts += 1
             name = f"{stem}-{parts + 1}"
         if plan.prior is not None:

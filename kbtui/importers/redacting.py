@@ -15,7 +15,7 @@ from typing import Any, Self
 from kbtui.redaction.redact import redact
 
 log = logging.getLogger(__name__)
-_PARALLEL_FROM = 1_000_000  # characters: a second of one core, more than starting a worker takes
+_PARALLEL_FROM = 4_000_000  # characters: more of a core's time than starting a worker takes
 _PART_SIZE = 50_000
 _MAX_WORKERS = 4
 

@@ -164,7 +164,7 @@ class KnowledgeBase:
             self.sessions,
             self.models,
             self.archive,
-            self.newer,
+            lambda: self.newer,
         )
 
     @cached_property
@@ -370,7 +370,7 @@ class KnowledgeBase:
         """Create all services in this thread, so that the event loop never has to."""
         from kbtui.agent.tools.toolbox import own_tools
 
-        _ = self.agent, self.memory, own_tools()
+        _ = self.agent, self.memory, self.newer, own_tools()
 
     def start(self) -> None:
         """Start the background services: indexing, watching files, outside edits, memory."""

@@ -118,6 +118,8 @@ class _ImportWork:
 
     def keep(self, sources: Sequence[str], *, dry_run: bool) -> None:
         """Import documents and web pages; a dry run downloads nothing."""
+        if not sources:
+            return
         from kbtui.documents.documents import Documents, kind_of
         from kbtui.documents.keeping import keep_document
 

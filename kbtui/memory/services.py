@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kbtui.history.history import History
@@ -27,7 +28,12 @@ class Services:
     sessions: SessionStore
     models: ModelRegistry
     archive: Archive
-    newer: NewerLines
+    find_newer: Callable[[], NewerLines]
+
+    @property
+    def newer(self) -> NewerLines:
+        """The lines that hold instead of older ones, which few commands ask for."""
+        return self.find_newer()
 
     def seen_by(self, audience: Audience) -> View:
         """Return the workspace as an audience may see it."""

@@ -114,6 +114,7 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
     index = SearchIndex(workspace, scanner, settings.search, settings.models.embed)
     clock = clock or Clock()
     sessions = SessionStore(workspace, clock)
+    newer = Newer(workspace, history, sessions, clock)
     rooms = Services(
         workspace,
         settings,
@@ -123,7 +124,7 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
         sessions,
         ModelRegistry(settings),
         Archive(workspace, history),
-        Newer(workspace, history, sessions, clock),
+        lambda: newer,
     )
     tombstones = Tombstones(workspace, history)
     pending = Pending(workspace, rooms.for_memory, rooms.archive, tombstones)

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kbtui.knowledge.format.document import read_body
-from kbtui.offline.language import languages
-from kbtui.offline.times import FoundTime, times_in
+
+if TYPE_CHECKING:
+    from kbtui.offline.times import FoundTime
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = r"\d{2}:\d{2}(?::\d{2})?"
@@ -31,6 +33,8 @@ _NOT_SAID = re.compile(
 
 @cache
 def _dated() -> re.Pattern[str]:
+    from kbtui.offline.language import languages
+
     months = "|".join(sorted({name for each in languages() for name in each.month_names}))
     return re.compile(rf" \((?:(?:said )?{_DAY}(?: \d\d:\d\d)?|(?:(?:{months}) )?\d{{4}})\)")
 
@@ -93,6 +97,8 @@ def _dated_times(text: str, said: datetime | date) -> Iterator[FoundTime]:
 
 def _said_times(text: str, said: datetime | date) -> Iterator[FoundTime]:
     """Yield the phrases of a text that are neither quoted nor code."""
+    from kbtui.offline.times import times_in  # its words are loaded only if needed
+
     if found := times_in(text, said):
         skipped = [*read_body(text).code, *(each.span() for each in _NOT_SAID.finditer(text))]
         for each in found:

@@ -28,8 +28,6 @@ from kbtui.memory.records.archive_lines import is_record
 from kbtui.memory.records.claims import changed_facts, facts_of
 from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.ranges import Range, read_range
-from kbtui.offline.language import language_of
-from kbtui.offline.times import iso_days
 from kbtui.sessions.log_records import TITLE
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace import files
@@ -407,6 +405,9 @@ def _states(text: str, fact: str) -> bool:
 
     A single word before a comma answers an earlier question: "No, I do like tea."
     """
+    from kbtui.offline.language import language_of  # its words are loaded only if needed
+    from kbtui.offline.times import iso_days
+
     language = language_of(text)
     words = set(normalise(fact).split())
     if any(iso_days(fact)):  # "on" that day, which is "tomorrow"

@@ -364,11 +364,11 @@ class Repository:
         if commit is None:
             return dict.fromkeys(paths)
         tree = self.read_commit(commit).tree
-        read = self.read_tree
-        return {
-            path: self._unless_large(blob_in_tree(tree, path, read)) if self.keeps(path) else None
-            for path in paths
+        read, large = self.read_tree, self.large
+        found = {
+            path: blob_in_tree(tree, path, read) if self.keeps(path) else None for path in paths
         }
+        return {path: None if blob in large else blob for path, blob in found.items()}
 
     def compare(
         self, old: str | None, new: str | None

@@ -52,7 +52,7 @@ _SCHEMA = (
 )
 # With more changes than this at once, index and graph are rebuilt instead of updated.
 _REBUILD_LIMIT = 50
-_MAX_KEPT_CONTENT = 1 << 16  # bytes
+_MAX_KEPT_CONTENT = 4 << 20  # bytes, of all marked files
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -92,6 +92,7 @@ class EntryIndex:
         self._attachments: Mapping[str, str] | None = None
         self._attached: tuple[str, ...] = ()
         self._stale: dict[str, bytes | None] = {}  # with their new content, if known
+        self._kept = 0  # bytes of it
         self._declared: dict[str, tuple[tuple[int, ...], bool]] = {}  # by path of files not indexed
 
     def refresh(self) -> None:
@@ -105,17 +106,14 @@ class EntryIndex:
     ) -> None:
         """Mark files as changed; they are read on the next lookup.
 
-        `contents` are their new bytes, kept for small files to save reading them.
+        `contents` are their new bytes, kept for a few megabytes of files to save reading them.
         """
         with self._lock:
             for path in filter(is_indexed, paths):
                 data = contents.get(path)
-                is_small = (
-                    data is not None
-                    and len(data) <= _MAX_KEPT_CONTENT
-                    and len(self._stale) < _REBUILD_LIMIT
-                )
-                self._stale[path] = data if is_small else None
+                is_kept = data is not None and self._kept + len(data) <= _MAX_KEPT_CONTENT
+                self._kept += len(data) if data is not None and is_kept else 0
+                self._stale[path] = data if is_kept else None
 
     def keep_up(self) -> None:
         """Index the marked files, unless that requires a full scan."""
@@ -268,7 +266,7 @@ class EntryIndex:
 
     def _rescan(self, areas: Iterable[str], among: Iterable[str]) -> None:
         """Index what changed in some areas, and remove the files of `among` that are gone."""
-        contents_by_path, self._stale = self._stale, {}
+        contents_by_path, self._stale, self._kept = self._stale, {}, 0
         contents: dict[str, bytes] = {}
         states = self._scanner.scan(*areas, contents=contents)
         known = self._load()

@@ -48,6 +48,8 @@ def without_escapes(text: str) -> tuple[str, int]:
 
 def clean_line(text: str) -> str:
     """Clean text for a single line: any run of white space becomes one space."""
+    if text.isprintable() and "  " not in text and text.strip(" ") == text:
+        return text  # of white space, only the blank is printable
     # White space first: some of it (U+0085) is unsafe as well, but still separates words.
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(clean(line).split())

@@ -17,7 +17,7 @@ from kbtui.redaction.redact import redact
 log = logging.getLogger(__name__)
 _PARALLEL_FROM = 4_000_000  # characters: more of a core's time than starting a worker takes
 _PART_SIZE = 50_000
-_MAX_WORKERS = 4
+_MAX_WORKERS = 2  # as fast as one process reads and writes; each takes some 40 MB
 
 
 class Redactor:

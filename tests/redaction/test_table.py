@@ -112,7 +112,7 @@ def test_each_match_holds_what_the_pattern_cannot_do_without(form: Form) -> None
 def test_a_secret_is_found_however_often_the_words_around_it_were_read_before() -> None:
     told = ("hunter2 is the wifi password", "the gate code\tis 2580", "xapi key: x, pin 4411")
     first = [redact(text).text for text in told]
-    for start in range(0, 130_000, 1000):  # more words than are remembered
+    for start in range(0, 40_000, 1000):  # more words than are remembered
         redact(" ".join(f"word{n}" for n in range(start, start + 1000)))
     assert [redact(text).text for text in told] == first
     assert not any(secret in text for text in first for secret in ("hunter2", "2580", "4411"))

@@ -18,6 +18,7 @@ import pytest
 
 from kbtui import child_process
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
+from kbtui.models.fetching import fetch
 from kbtui.search.embedding import attempts, multilingual, prepared
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import (
@@ -35,8 +36,9 @@ from kbtui.search.embedding.prepared import (
     locate,
     models_folder,
 )
-from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings, SearchSettings
+from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings, SearchSettings, Settings
 from tests.benchmarks.test_benchmarks import figures_of
+from tests.models.hub_server import serving
 from tests.search.helpers import ENGLISH, FRENCH, GERMAN, SPANISH, Desk, eventually, paths
 
 if TYPE_CHECKING:
@@ -542,3 +544,49 @@ def test_the_benchmark_of_a_week_finds_by_meaning(
 ) -> None:
     assert figures_of("keep", "--weeks d1 --most 3", capfd)
     assert models.is_dir()
+
+
+def test_a_model_from_the_hub_is_fetched_prepared_searched_with_and_left_again(
+    desk: Desk, tiny: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second model of sentence-transformers, and the vectors of each when they change places."""
+    models_folder().mkdir(parents=True, mode=0o700)
+    (models_folder() / folder.name).symlink_to(folder)
+    desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs new tyres.\n")
+    desk.write("knowledge/topics/kitchen.md", "# Kitchen\n\nBake the bread for an hour.\n")
+    role = RoleSettings(model="moon/tiny")
+    with serving({"moon/tiny": tiny / "model"}, tmp_path / "hf", monkeypatch) as hub:
+        assert "kbtui setup --search moon/tiny" in ConfiguredModel(role).preparation().hint
+        assert fetch("moon/tiny", Settings(), lambda *_: None)
+        weights = hub.fetched("model.safetensors")
+        assert weights == [""]
+    assert ConfiguredModel(role).preparation().state == "waiting"
+
+    def vectors() -> dict[str, int]:
+        folder = desk.workspace.cache / "search" / "vectors"
+        return {
+            str(file.relative_to(folder)): file.stat().st_mtime_ns for file in folder.glob("*/*")
+        }
+
+    def searched(embed: RoleSettings) -> tuple[bool, str]:
+        index = desk.index(settings=SearchSettings(), embed=embed)
+        found = index.search("car maintenance", wait=True)
+        status = index.status()
+        index.close()
+        return found.semantic, status.model
+
+    assert searched(RoleSettings()) == (True, "all-MiniLM-L6-v2")
+    of_the_first = vectors()
+    index = desk.index(settings=SearchSettings(), embed=role)
+    meanwhile = index.search("car maintenance")
+    assert paths(meanwhile)[0] == "knowledge/topics/garage.md", "by the vectors of the first"
+    assert "all-MiniLM-L6-v2 answers" in meanwhile.notice
+    assert searched(role) == (True, "moon/tiny")
+    of_both = vectors()
+    assert of_both.items() > of_the_first.items()
+    source = locate("moon/tiny")
+    identity = ModelIdentity.read(models_folder() / source.fingerprint)
+    assert (identity.name, identity.dimension, identity.pooling) == ("moon/tiny", 32, "cls")
+    assert searched(RoleSettings()) == (True, "all-MiniLM-L6-v2")
+    assert searched(role) == (True, "moon/tiny")
+    assert vectors() == of_both, "nothing is read twice"

@@ -11,7 +11,6 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,6 +67,8 @@ def search_offer() -> SearchOffer:
 
 
 def _local_models() -> dict[str, Any]:
+    from importlib import resources
+
     text = resources.files("kbtui.models").joinpath("local_models.toml").read_text("utf-8")
     return tomllib.loads(text)
 

@@ -102,7 +102,9 @@ class _Fetching:
         self.files = sorted(filter(lambda each: is_needed(each.path), listed), key=_by_size)
         self.total = sum(each.size for each in self.files)
         self._cache = cache
-        self._blobs = cache / f"models--{name.replace('/', '--')}" / "blobs"
+        folder = f"models--{name.replace('/', '--')}"
+        self._blobs = cache / folder / "blobs"
+        self._lock = cache / ".locks" / folder / "kbtui.lock"
         offer = search_offer()
         weights = {each.blob for each in self.files if each.path.endswith(".safetensors")}
         if name == offer.name and weights != {offer.sha256}:
@@ -119,8 +121,9 @@ class _Fetching:
             StorageError: there is no room.
         """
         self._check_room()
-        self._blobs.mkdir(parents=True, exist_ok=True)
-        with (self._blobs / f"lock{_PARTIAL}").open("w") as lock:
+        for folder in (self._blobs, self._lock.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        with self._lock.open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -132,14 +135,11 @@ class _Fetching:
             self._check_safety()
             for file in large:
                 yield from self._receive(file)
-            folder = Path(
-                snapshot_download(
-                    self.name, cache_dir=self._cache, allow_patterns=[f.path for f in self.files]
-                )
-            )
-        if folder.name != self.revision:
+            paths = [each.path for each in self.files]
+            snapshot = snapshot_download(self.name, cache_dir=self._cache, allow_patterns=paths)
+        if Path(snapshot).name != self.revision:
             raise ModelError(f"{self.name} was changed at its hub while it was fetched.", _AGAIN)
-        yield {"ok": str(folder)}
+        yield {"ok": snapshot}
 
     def _check_room(self) -> None:
         """Check that there is room to fetch the model and to prepare it.

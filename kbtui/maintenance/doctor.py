@@ -19,9 +19,10 @@ from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
 from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
+from kbtui.models.fetching import search_offer, why_offline
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.detached import DetachedWorker
-from kbtui.search.results import LanguageReport, Preparation
+from kbtui.search.results import IndexStatus, LanguageReport, Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import (
     BUNDLED_EMBEDDING_MODEL,
@@ -40,9 +41,10 @@ _LEXICAL_ONLY = "searching by words alone"
 _DOCUMENTS_SECONDS = 20.0
 _UNREAD_HINT = "What can't be read can't be found by what it says."
 _OTHERS_HINT = (
-    "Other languages are found by their words, and hardly by meaning. models.embed.model names "
-    "another model, a sentence-transformers folder or litellm:NAME."
+    "Other languages are found by their words, and hardly by meaning. `kbtui setup --search` "
+    "fetches a model for {count}; models.embed.model names any other, a folder or litellm:NAME."
 )
+_UNKNOWN_HINT = "Which languages it reads by meaning is said where it comes from."
 _IN_FLOATS_HINT = "It finds the same, and takes twice as long to read, or longer."
 _SETUP_HINT = "`kbtui setup` fetches one that fits this machine, and tries it."
 _LOW_SPACE = 200 * 1024 * 1024
@@ -234,31 +236,64 @@ def _search(
     if status.state == "lexical-only":
         yield DoctorFinding("search", ok=False, text=_LEXICAL_ONLY, hint=status.message)
         return
+    yield from _embedded(status, model)
+    yield from _read_languages(search, status, settings)
+
+
+def _read_languages(
+    search: SearchIndex, status: IndexStatus, settings: Settings
+) -> Iterator[DoctorFinding]:
+    """Say which languages are read by meaning, as far as that is known of the model."""
+    offer = search_offer()
+    if status.model == offer.name:
+        text = f"{offer.languages} languages are read by meaning by {offer.name}"
+        yield DoctorFinding("search", ok=True, text=text)
+    elif status.model == BUNDLED_EMBEDDING_MODEL:
+        report = search.languages()
+        if not status.left:
+            yield _languages(report)
+        if report.main:
+            yield _larger_model(report, settings)
+
+
+def _embedded(status: IndexStatus, model: Preparation) -> Iterator[DoctorFinding]:
+    """Say what was embedded, by which model, and how that runs here."""
     if status.remark:
         yield DoctorFinding("search", ok=None, text=status.remark, hint=_IN_FLOATS_HINT)
     text = f"{counted(status.embedded, 'passage')} embedded by {status.model}"
     if status.left:
         why = model.why or "They are embedded in the background."
         yield DoctorFinding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
-        return
-    yield DoctorFinding("search", ok=True, text=text, hint=status.message)
-    if status.model == BUNDLED_EMBEDDING_MODEL:
-        yield _languages(search.languages())
+    else:
+        known = {BUNDLED_EMBEDDING_MODEL, search_offer().name}
+        hint = status.message or ("" if status.model in known else _UNKNOWN_HINT)
+        yield DoctorFinding("search", ok=True, text=text, hint=hint)
+
+
+def _larger_model(report: LanguageReport, settings: Settings) -> DoctorFinding:
+    """Name the model that can be fetched where most notes are in another language than English."""
+    offer = search_offer()
+    text = (
+        f"most passages are in {report.main}; {offer.describe()} reads {offer.languages} languages"
+    )
+    hint = why_offline(settings) or "`kbtui setup --search` fetches it, and has it used."
+    return DoctorFinding("search", ok=None, text=text, hint=hint)
 
 
 def _languages(report: LanguageReport) -> DoctorFinding:
     """Say which languages are read by meaning, and by which model."""
+    others = _OTHERS_HINT.format(count=search_offer().languages)
     text = f"English is read by meaning by {BUNDLED_EMBEDDING_MODEL}"
     if report.problem:
         return DoctorFinding(
-            "search", ok=None, text=f"{text} alone", hint=f"{report.problem} {_OTHERS_HINT}"
+            "search", ok=None, text=f"{text} alone", hint=f"{report.problem} {others}"
         )
     listed = f"{', '.join(report.others[:-1])} and {report.others[-1]}"
     by_second = f"; {counted(report.embedded, 'passage')} so far" if report.model else ""
     text += f", and {listed} by {MULTILINGUAL_EMBEDDING_MODEL}{by_second}"
     if report.unread:
         text += f"; {counted(report.unread, 'passage')} in languages that neither reads"
-    return DoctorFinding("search", ok=True, text=text, hint=_OTHERS_HINT)
+    return DoctorFinding("search", ok=True, text=text, hint=others)
 
 
 def _unprepared(model: Preparation) -> DoctorFinding:

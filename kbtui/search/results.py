@@ -31,6 +31,36 @@ QUERY_LANGUAGE = (
     ("-type:decision  -tag:auth", "All but these: every condition may be turned round."),
 )
 """The query syntax: examples and what each means. Any other text is searched as words."""
+LANGUAGE_NAMES = MappingProxyType(
+    {
+        "ar": "Arabic",
+        "da": "Danish",
+        "de": "German",
+        "el": "Greek",
+        "en": "English",
+        "es": "Spanish",
+        "fi": "Finnish",
+        "fr": "French",
+        "he": "Hebrew",
+        "hi": "Hindi",
+        "hu": "Hungarian",
+        "it": "Italian",
+        "ja": "Japanese",
+        "ko": "Korean",
+        "nl": "Dutch",
+        "no": "Norwegian",
+        "pl": "Polish",
+        "pt": "Portuguese",
+        "ru": "Russian",
+        "sv": "Swedish",
+        "th": "Thai",
+        "tr": "Turkish",
+        "zh": "Chinese",
+    }
+)
+"""The languages that are told from each other, by their codes."""
+_ENGLISH = "en"
+_MOST_FROM = 30  # passages
 _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -213,6 +243,7 @@ class LanguageReport:
     Attributes:
         counts: The number of passages by language code; without those that can't be told.
         passages: The number of all.
+        foreign: The number of those that are in another language than English, or hold some.
         model: The multilingual model's name; empty if it isn't loaded, as nothing calls for it.
         embedded: The number of its vectors.
         problem: Why it can't be loaded.
@@ -222,11 +253,27 @@ class LanguageReport:
 
     counts: Mapping[str, int]
     passages: int
+    foreign: int
     model: str
     embedded: int
     problem: str
     others: tuple[str, ...]
     unread: int
+
+    @property
+    def main(self) -> str:
+        """The name of the language that most passages are in, if it isn't English; else empty.
+
+        A few passages tell nothing. Where several languages make up most, it is the first of them.
+        """
+        if self.foreign < _MOST_FROM or 2 * self.foreign <= self.passages:
+            return ""
+        code = max(self.counts.keys() - {_ENGLISH}, key=self.counts.__getitem__)
+        return LANGUAGE_NAMES[code]
+
+    def is_read(self, name: str) -> bool:
+        """Return whether a model that is here reads a language other than English."""
+        return name in self.others and not self.problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
 from kbtui.search.query.privacy_filter import PrivacyFilter as PrivacyFilter
 from kbtui.search.results import (
+    LANGUAGE_NAMES,
     MAX_COUNTED,
     IndexReport,
     IndexStatus,
@@ -446,10 +447,35 @@ class SearchIndex:
         counts = {
             code: int((corpus.holding("language", [code]) & corpus.live).sum()) for code in codes
         }
+        foreign = corpus.holding("language", [code for code in codes if code != ENGLISH])
         name, embedded, problem = self._semantic().second_status
         others = tuple(n for code, n in MULTILINGUAL_LANGUAGES.items() if code != ENGLISH)
         unread = sum(n for code, n in counts.items() if code not in MULTILINGUAL_LANGUAGES)
-        return LanguageReport(counts, corpus.count, name, embedded, problem, others, unread)
+        return LanguageReport(
+            counts,
+            corpus.count,
+            int((foreign & corpus.live).sum()),
+            name,
+            embedded,
+            problem,
+            others,
+            unread,
+        )
+
+    def _unread_language(self, text: str) -> str:
+        """Return a notice if no model that is here reads a question's language, or ``""``."""
+        from kbtui.search.embedding.prepared import MULTILINGUAL_LANGUAGES, multilingual_beside
+        from kbtui.search.index.language import ENGLISH, language_of
+
+        language = language_of(text)
+        if language in {"", ENGLISH} or self._model or multilingual_beside(self._embed) is None:
+            return ""
+        problem = self._semantic().second_status[2]
+        if language in MULTILINGUAL_LANGUAGES and not problem:
+            return ""
+        return (
+            f"No model here reads {LANGUAGE_NAMES[language]} by meaning (`kbtui setup --search`)."
+        )
 
     @property
     def _is_local(self) -> bool:
@@ -580,8 +606,9 @@ class SearchIndex:
         notice = self._catch_up()
         generation = self._generations().serving
         corpus = generation.corpus()
-        compared, progress = None, ""
+        compared, progress, unread = None, "", ""
         if request.semantic:
+            unread = self._unread_language(request.parsed.text)
             compared, progress = self._semantic().answer(
                 request.parsed,
                 corpus,
@@ -598,7 +625,7 @@ class SearchIndex:
             0.0,
             semantic=compared is not None,
             hits=self._hits(request, corpus, generation.store, compared, self._settings.decay_days),
-            notice=" ".join(filter(None, (notice, progress))),
+            notice=" ".join(filter(None, (notice, progress, unread))),
             suggestion=suggest(corpus, request.parsed, generation.store.words),
         )
 

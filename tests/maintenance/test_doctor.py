@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.models.fetching import search_offer
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import ModelIdentity
 from kbtui.search.results import Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, load_settings
 from tests.models.local_servers import llama_cpp, ollama, serving, vllm
 from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import GERMAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +75,45 @@ def test_what_the_bundled_model_cannot_do_is_said(
     assert "German" in meaning.text
     assert "universal-sentence-encoder-multilingual-3" in meaning.text
     assert "models.embed.model" in meaning.hint
+
+
+def _german(kb: KnowledgeBase) -> None:
+    for number in range(40):
+        kb.library.create("topic", f"Notiz {number}", body=f"{number}. {GERMAN}")
+
+
+def test_where_most_notes_are_german_a_larger_model_is_named_with_the_way_to_it(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled = WordEmbedder()
+    bundled.name = BUNDLED_EMBEDDING_MODEL
+    _use(ReadyModel(bundled), monkeypatch)
+    _german(kb)
+    monkeypatch.delenv("KBTUI_MODEL")
+    monkeypatch.setattr(kb, "settings", load_settings())
+    *_, offered = _of_search(kb)
+    assert offered.ok is None
+    assert offered.text == (
+        "most passages are in German; intfloat/multilingual-e5-small (493 MB, MIT licence)"
+        " reads 94 languages"
+    )
+    assert "`kbtui setup --search` fetches it" in offered.hint
+    monkeypatch.setenv("KBTUI_MODEL", "offline")
+    monkeypatch.setattr(kb, "settings", load_settings())
+    *_, offered = _of_search(kb)
+    assert "so that nothing is fetched" in offered.hint
+
+
+def test_the_languages_of_the_model_that_can_be_fetched_are_said(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    larger = WordEmbedder()
+    larger.name = search_offer().name
+    _use(ReadyModel(larger), monkeypatch)
+    _german(kb)
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is True
+    assert meaning.text == f"94 languages are read by meaning by {search_offer().name}"
 
 
 def test_why_the_model_multiplies_floats_is_said(

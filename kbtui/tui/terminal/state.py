@@ -83,6 +83,22 @@ def _layout_file() -> Path:
     return state_folder() / "layout.json"
 
 
+def answers() -> dict[str, str]:
+    """Return the answers to questions that are asked once on this machine, by their names."""
+    values = read_json(_answers_file())
+    items = values.items() if isinstance(values, dict) else ()
+    return {name: answer for name, answer in items if isinstance(answer, str)}
+
+
+def remember_answer(question: str, answer: str) -> None:
+    """Save the answer to a question that is asked once on this machine."""
+    write_state(_answers_file(), json.dumps(answers() | {question: answer}))
+
+
+def _answers_file() -> Path:
+    return state_folder() / "answers.json"
+
+
 class Drafts:
     """The unsent text of a workspace's prompt.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from textual import getters, on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -251,6 +251,12 @@ class KeyDialog(Dialog[str]):
     def action_scroll_text(self, lines: int) -> None:
         """Scroll the text, where there is too little room for it."""
         self.query_one(Vertical).scroll_relative(y=lines, animate=False)
+
+
+def is_disturbing(app: App[Any]) -> bool:
+    """Return whether the user is typing or in a dialog, so that no question may appear."""
+    is_typing = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET_SECONDS
+    return is_typing or app.screen.is_modal
 
 
 class UnaskedDialog(KeyDialog):

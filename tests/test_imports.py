@@ -34,10 +34,12 @@ SLOW = ENGINES | {"whoosh", "dulwich", "keyring", "watchfiles"}
 FIRST_PAINT = SLOW | {"pydantic", "numpy", "yaml", "click", "rapidfuzz", "frontmatter", "sqlite3"}
 NOT_YET = {"kbtui.redaction.redact", "kbtui.sessions.store", "kbtui.history.objects.commit"}
 """Modules of ours whose tables and expressions take longer than a frame to make."""
+# They run in processes of their own alone; the hub's library brings Rich.
+CHILD_PROGRAMS = {"kbtui.models.hub", "kbtui.search.embedding.prepare_model"}
 HEADLESS = [
     name
     for _, name, _ in pkgutil.walk_packages(kbtui.__path__, "kbtui.")
-    if not name.startswith("kbtui.tui") and name != "kbtui.search.embedding.prepare_model"
+    if not name.startswith("kbtui.tui") and name not in CHILD_PROGRAMS
 ]
 # In any order, as no module imports one that imports it (`lint-imports`).
 ONE_BY_ONE = """

@@ -128,7 +128,7 @@ def test_an_archive_shares_no_score_between_conversations() -> None:
     told = [{"cursor": n, "content": f"Said {n}.", "session": f"s{n // 2}"} for n in range(4)]
     data = "".join(json.dumps(each) + "\n" for each in told).encode()
     document = read_document("memory/history.jsonl", data, LIMITS)
-    files = [lexical_document(row_of(document, c, 1, 1)).file for c in document.chunks]
+    files = [lexical_document(row_of(document, c, 1, 1)).numbers for c in document.chunks]
     assert files[0] == files[1] != files[2] == files[3]
     assert [chunk.context.strip() for chunk in document.chunks] == [
         "Said 1.",

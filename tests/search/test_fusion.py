@@ -92,12 +92,12 @@ def test_the_question_is_moved_towards_the_best_of_both() -> None:
 
 
 def test_what_stands_beside_an_answer_is_lifted() -> None:
-    def best_of_file(scores: np.ndarray) -> np.ndarray:
+    def best_of_series(scores: np.ndarray) -> np.ndarray:
         return np.concatenate([np.full(2, scores[:2].max()), np.full(2, scores[2:].max())])
 
     lexical = np.array([9.0, 2.0, 2.1, 0.0])
     plain = fuse(lexical, None, everything(4), WEIGHTS).scores
-    lifted = fuse(lexical, None, everything(4), WEIGHTS, best_of_file=best_of_file).scores
+    lifted = fuse(lexical, None, everything(4), WEIGHTS, best_of_series=best_of_series).scores
     assert plain[1] < plain[2]
     assert lifted[1] > lifted[2]
     assert lifted.argmax() == 0

@@ -389,6 +389,17 @@ def test_a_long_note_is_no_label_of_its_many_passages(desk: Desk) -> None:
     assert desk.index().search("harvest", limit=5).hits[0].path == "docs/t/60.md"
 
 
+def test_a_note_is_lifted_by_one_of_the_same_title_in_its_folder(desk: Desk) -> None:
+    calm = "The lake was calm, and we paddled until it was dark."
+    desk.write("docs/talk/7.md", "# Kim, 3 May\n\nThe kayak was new, a kayak for the lake.\n")
+    desk.write("docs/talk/8.md", f"# Kim, 3 May\n\n{calm}\n")
+    desk.write("docs/talk/2.md", f"# Ann, 4 May\n\n{calm}\n")
+    desk.write("docs/other/1.md", f"# Kim, 3 May\n\n{calm}\n")
+    found = paths(desk.index().search("kayak lake"))
+    assert found[:2] == ["docs/talk/7.md", "docs/talk/8.md"]
+    assert set(found[2:]) == {"docs/talk/2.md", "docs/other/1.md"}
+
+
 def test_the_exact_title_comes_before_an_alias(desk: Desk) -> None:
     desk.write("knowledge/a.md", entry("Garden house", "garden " * 9, aliases=["Shed"]))
     desk.write("knowledge/b.md", entry("Shed", "Tools hang on the wall, and more stands outside."))

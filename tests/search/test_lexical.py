@@ -308,7 +308,7 @@ def _longer(data: bytes) -> bytes:
 
 
 def _of_another_version(data: bytes) -> bytes:
-    return data.replace(b"KBWORDS2", b"KBWORDS1", 1)
+    return data.replace(b"KBWORDS3", b"KBWORDS1", 1)
 
 
 def _foreign(data: bytes) -> bytes:

@@ -87,7 +87,8 @@ class Corpus:
         self.count = int(self.live.sum())
         self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
         self.files = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
-        self._by_file: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
+        self.series = np.concatenate([segment.series for segment in segments] or [_NO_NUMBERS])
+        self._by_series: tuple[NDArray[np.int64], ...] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
         self._terms: dict[str, list[bytes]] = {}
@@ -113,16 +114,16 @@ class Corpus:
         hard = math.log(1 + (self.count - frequency + 0.5) / (frequency + 0.5))
         return float((hard / soft) ** RARITY) if soft > 0 else 1.0
 
-    def best_of_file(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return for each document the highest score among live documents of the same file."""
+    def best_of_series(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each document the highest score among live ones of its file, or series."""
         if not self.size:
             return scores
-        if self._by_file is None:
-            _, of_document = np.unique(self.files, return_inverse=True)
+        if self._by_series is None:
+            _, of_document = np.unique(self.series, return_inverse=True)
             order = np.argsort(of_document, kind="stable")
             starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
-            self._by_file = (order, starts, of_document)
-        order, starts, of_document = self._by_file
+            self._by_series = (order, starts, of_document)
+        order, starts, of_document = self._by_series
         alive = scores if self._all_live else np.where(self.live, scores, -np.inf)
         best: NDArray[np.float64] = np.maximum.reduceat(alive[order], starts)[of_document]
         return best if self._all_live else np.where(self.live, best, scores)

@@ -199,7 +199,14 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "language": languages_of(chunk.text),
         },
         _part(row),
+        _series(row),
     )
+
+
+def _series(row: ChunkRow) -> str:
+    """Return folder and title of a note: those of one title there are lines of the same talk."""
+    folder, _, name = row.path.rpartition("/")
+    return "" if name.endswith(".jsonl") else f"{folder}\0{row.file.title}"
 
 
 def _part(row: ChunkRow) -> str:

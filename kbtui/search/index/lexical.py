@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.segment import LexicalDocument
 
-VERSION = "9"
+VERSION = "10"
 _SUFFIX = ".words"
 
 

@@ -41,7 +41,7 @@ _TEXTS_OF_WRITTEN = ("title", "headings", "label", "tags", "body")
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said", "language")
 _FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS, WRITTEN)
 NO_POSTINGS: Postings = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
-_MAGIC = b"KBWORDS2"
+_MAGIC = b"KBWORDS3"
 # Counts of documents, terms, postings, and bytes of terms; everything is in native byte order.
 _HEADER = struct.Struct("=8s4I")
 _MAX_FREQUENCY = 65_535
@@ -55,19 +55,21 @@ _LENGTHS = np.array([byte_to_length(byte) for byte in range(256)], dtype=np.floa
 class LexicalDocument:
     """One chunk for the lexical index: texts are analysed, filter terms are used as they are.
 
-    `part` tells parts of a file that answer each for itself, such as conversations of the archive.
+    `part` tells parts of a file that answer each for itself, such as conversations of the archive;
+    `series` tells files that answer together, such as notes of one title in a folder.
     """
 
     chunk: int
     texts: Mapping[str, str]
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     part: str = ""
+    series: str = ""
 
     @property
-    def file(self) -> int:
-        """A 31-bit hash of the file's path; collisions are rare and nearly harmless."""
-        whole = "\0".join((*self.filters.get("path", ()), self.part))
-        return zlib.crc32(whole.encode("utf-8", "surrogatepass")) >> 1
+    def numbers(self) -> tuple[int, int]:
+        """31-bit hashes of the file and of the series; collisions are rare and nearly harmless."""
+        file = "\0".join((*self.filters.get("path", ()), self.part))
+        return _number(file), _number(self.series or file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +87,16 @@ class SegmentBuilder:
 
     def __init__(self) -> None:
         self._count = 0
-        self._chunks, self._files = array("i"), array("i")
+        self._chunks, self._files, self._series = array("i"), array("i"), array("i")
         self._lengths = {name: array("i") for name in TEXT_FIELDS}
         self._terms: dict[str, dict[str, TermPostings]] = {name: {} for name in _FIELDS}
 
     def add(self, document: LexicalDocument) -> None:
         """Add a chunk as the next document."""
         self._chunks.append(document.chunk)
-        self._files.append(document.file)
+        file, series = document.numbers
+        self._files.append(file)
+        self._series.append(series)
         texts = "\n".join([document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN])
         told = document.filters.get("language", ())
         languages = [code for code in analyser.LANGUAGES if code in told]
@@ -138,7 +142,7 @@ class SegmentBuilder:
             (
                 _HEADER.pack(_MAGIC, self._count, len(terms), len(ids), len(text)),
                 np.frombuffer(heads, ">u8").astype(np.uint64).tobytes(),
-                *map(bytes, (self._chunks, self._files, *self._lengths.values())),
+                *map(bytes, (self._chunks, self._files, self._series, *self._lengths.values())),
                 *map(bytes, (of_field, ends, array("I", accumulate(map(len, terms))))),
                 ids.astype(np.int32).tobytes(),
                 np.minimum(counts, _MAX_FREQUENCY).astype(np.uint16).tobytes(),
@@ -152,7 +156,8 @@ class Segment:
 
     Attributes:
         chunks: The chunk id of each document, ascending.
-        files: The file number of each document (`LexicalDocument.file`).
+        files: The file's number of each document (`LexicalDocument.numbers`).
+        series: The same of the series.
     """
 
     def __init__(self, data: Buffer) -> None:
@@ -164,7 +169,7 @@ class Segment:
         magic, count, terms, postings, text = _HEADER.unpack(
             data[: _HEADER.size].ljust(_HEADER.size)
         )
-        sizes = [count] * (2 + len(TEXT_FIELDS)) + [len(_FIELDS), terms, terms, postings]
+        sizes = [count] * (3 + len(TEXT_FIELDS)) + [len(_FIELDS), terms, terms, postings]
         begin = _HEADER.size + _PREFIX_BYTES * terms
         starts = [begin, *[begin + 4 * end for end in accumulate(sizes)]]
         self._text = starts[-1] + 2 * postings
@@ -174,8 +179,8 @@ class Segment:
             np.frombuffer(data, np.int32, size, start)
             for size, start in zip(sizes, starts, strict=False)
         ]
-        self.chunks, self.files = parts[0].astype(np.int64), parts[1].astype(np.int64)
-        self._lengths = dict(zip(TEXT_FIELDS, parts[2:], strict=False))
+        self.chunks, self.files, self.series = (part.astype(np.int64) for part in parts[:3])
+        self._lengths = dict(zip(TEXT_FIELDS, parts[3:], strict=False))
         of_field, ends, text_ends, self._ids = parts[-4:]
         bounds = [0, *of_field.tolist()]
         self._field_bounds = dict(zip(_FIELDS, pairwise(bounds), strict=True))
@@ -280,6 +285,10 @@ class Segment:
     def _term(self, place: int) -> bytes:
         start = self._text_ends[place - 1] if place else 0
         return self._data[self._text + start : self._text + self._text_ends[place]]
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) >> 1
 
 
 def _prefix_key(term: bytes) -> int:

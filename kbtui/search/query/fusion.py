@@ -2,9 +2,10 @@
 
 Scores are standardised by the mean and standard deviation of each ranking's hundred best, so that
 neither range dominates, and added with weights. A passage also gets a share of the best score in
-its file, as a conversation mostly answers a question in several turns. Before that, the query
-vector is moved towards the best passages (Rocchio relevance feedback). All constants were tuned on
-all judged sets, with one configuration; `tests/benchmarks/README.md` lists the alternatives tried.
+its file, or in the notes of the same title beside it, as a conversation mostly answers a question
+in several turns. Before that, the query vector is moved towards the best passages (Rocchio
+relevance feedback). All constants were tuned on all judged sets, with one configuration;
+`tests/benchmarks/README.md` lists the alternatives tried.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 # With the default weights 0.7 and 0.3, the effective ratio is about 2 to 3, which measured best.
 _SEMANTIC_SHARE = 0.3
-_FILE_SHARE = 0.3
+_SERIES_SHARE = 0.3
 # Documents without any word of the query must be among so many semantically nearest.
 MAX_SEMANTIC_ONLY = 100
 _SAMPLE = 100  # the sample of best scores whose mean and deviation are measured
@@ -90,7 +91,7 @@ def fuse(
     weights: tuple[float, float],
     *,
     live: Mask | None = None,
-    best_of_file: Callable[[Scores], Scores] = lambda scores: scores,
+    best_of_series: Callable[[Scores], Scores] = lambda scores: scores,
 ) -> Fused:
     """Fuse BM25 scores with cosines; `weights` are (semantic, lexical).
 
@@ -103,7 +104,7 @@ def fuse(
     by_words = mask & (lexical > 0)
     words, no_words = _standardise(lexical, live, _MIN_SPREAD * float(lexical.max(initial=0.0)))
     if comparison is None or not (live & np.isfinite(comparison.cosines)).any():
-        return _rescale(words, no_words, live, best_of_file, by_words)
+        return _rescale(words, no_words, live, best_of_series, by_words)
     share = _semantic_share(weights)
     deviation, abroad = comparison.kind.deviation, comparison.abroad
     total, _ = _weighted_sum(words, comparison.cosines, live, share, deviation, abroad)
@@ -111,7 +112,7 @@ def fuse(
     total, lowest = _weighted_sum(words, cosines, live, share, deviation, abroad)
     floor = share * lowest + (1 - share) * no_words
     candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
-    return _rescale(total, floor, live, best_of_file, candidates)
+    return _rescale(total, floor, live, best_of_series, candidates)
 
 
 def _semantic_share(weights: tuple[float, float]) -> float:
@@ -158,13 +159,13 @@ def _rescale(
     scores: Scores,
     floor: float,
     live: Mask,
-    best_of_file: Callable[[Scores], Scores],
+    best_of_series: Callable[[Scores], Scores],
     candidates: Mask,
 ) -> Fused:
-    """Add each file's share and rescale to 0..1, where 1 is the best of all files."""
-    shared = _rounded(scores + _FILE_SHARE * best_of_file(scores))
+    """Add each series' share and rescale to 0..1, where 1 is the best of all."""
+    shared = _rounded(scores + _SERIES_SHARE * best_of_series(scores))
     highest = float(shared[live].max(initial=floor))
-    lowest = floor * (1 + _FILE_SHARE)
+    lowest = floor * (1 + _SERIES_SHARE)
     width = highest - lowest
     if width < 10**-_DIGITS:
         return Fused(np.ones_like(shared), candidates)

@@ -281,7 +281,12 @@ def rank(
         by_meaning, by_words = weights
         weights = (by_meaning * comparison.weight ** (1 - evidence.best_coverage), by_words)
     fused = fuse(
-        lexical, comparison, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
+        lexical,
+        comparison,
+        mask,
+        weights,
+        live=corpus.live,
+        best_of_series=corpus.best_of_series,
     )
     if not query.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)

@@ -5,6 +5,12 @@
 longer: every message is searched for secrets; ``--notes`` is how many notes of a folder are, ``--html``
 the size of what is read of Gemini and of web pages. Each is measured in a process of its own, by its
 processor time too, without that of its helpers.
+
+``--grow`` brings exports of that many MB and three times as large in by the command, and compares
+how much memory it had with its helpers. ``--base`` is the folder of an earlier build, with a
+``.venv``, beside which the command is timed in turn: all of the processor's, helpers included.
+
+What the time of notes is spent on is told by samples: the innermost function of a part counts.
 """
 
 from __future__ import annotations
@@ -12,182 +18,97 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
+from tests.benchmarks.commands import processor_seconds
+from tests.benchmarks.exports import (
+    write_chatgpt,
+    write_claude,
+    write_gemini,
+    write_notes,
+    write_pages,
+)
+from tests.benchmarks.material import ROOT
+from tests.benchmarks.paired import environment_of, python_of
 from tests.benchmarks.report import Table
 
-WORDS = (
-    "garden",
-    "kitchen",
-    "invoice",
-    "meeting",
-    "berlin",
-    "recipe",
-    "python",
-    "database",
-    "solar",
-    "panel",
-    "train",
-    "holiday",
-    "budget",
-    "doctor",
-    "guitar",
-    "lesson",
-    "window",
-    "paint",
-    "winter",
-    "summer",
-    "coffee",
-    "roast",
-    "bicycle",
-    "repair",
-    "answer",
-)
-ENDS = ("", " ü", ", as it is.", " 🙂")
-TIME = "2026-03-05T09:00:00.000000Z"
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
 BAR_SHARE, BAR_MB = 0.3, 300
-
-
-def generate(file: Path, megabytes: int) -> None:
-    """Write an export of Claude.ai of conversations of all lengths, an emoji and an umlaut in it."""
-    chance = random.Random(11)
-    asked, told = (
-        [" ".join(chance.choices(WORDS, k=chance.randrange(*span))) + end for end in ENDS * 500]
-        for span in ((4, 60), (30, 350))
-    )
-    with file.open("w", encoding="utf-8") as out:
-        out.write("[")
-        number = 0
-        while out.tell() < megabytes * 1_000_000:
-            count = chance.choice((2, 4, 10, 60))
-            texts = [chance.choice(told if n % 2 else asked) for n in range(count)]
-            id_ = _id(number, 0)
-            talk = {
-                "uuid": id_,
-                "name": " ".join(chance.choices(WORDS, k=4)),
-                "summary": "",
-                "created_at": TIME,
-                "updated_at": TIME,
-                "account": {"uuid": id_},
-                "chat_messages": [_message(number, n, text) for n, text in enumerate(texts, 1)],
-            }
-            out.write(("," if number else "") + json.dumps(talk, ensure_ascii=False))
-            number += 1
-        out.write("]")
-
-
-def generate_notes(folder: Path, count: int) -> None:
-    """Write a folder of Markdown notes of some 3 kB, each linked with the one before."""
-    chance = random.Random(5)
-    folder.mkdir()
-    for number in range(count):
-        parts = (" ".join(chance.choices(WORDS, k=many)) for many in (150, 30, 250))
-        text = f"\n\n- [[Note {number - 1}]]\n\n".join(parts)
-        (folder / f"Note {number}.md").write_text(f"# Note {number}\n\n{text}\n", "utf-8")
-
-
-def generate_gemini(file: Path, megabytes: int) -> None:
-    """Write a list of Gemini's activities, each answer HTML of a model's usual marks."""
-    pages = _pages(random.Random(9))
-    with file.open("w", encoding="utf-8") as out:
-        out.write("[")
-        number = 0
-        while out.tell() < megabytes * 1_000_000:
-            html, said = next(pages), " ".join(WORDS[number % 9 : number % 9 + 9])
-            act = {
-                "header": "Gemini Apps",
-                "title": f"Prompted {said}",
-                "time": f"2026-03-{1 + number % 28:02d}T09:{number % 60:02d}:00.000Z",
-                "products": ["Gemini Apps"],
-                "safeHtmlItem": [{"html": html}],
-            }
-            out.write(("," if number else "") + json.dumps(act, ensure_ascii=False))
-            number += 1
-        out.write("]")
-
-
-def generate_pages(folder: Path, megabytes: int) -> None:
-    """Write a folder of web pages, as a program for notes exports them."""
-    folder.mkdir()
-    size = 0
-    for number, html in enumerate(_pages(random.Random(10))):
-        page = f"<html><head><title>Page {number}</title></head><body>{html}</body></html>"
-        size += (folder / f"Page {number}.html").write_text(page, "utf-8")
-        if size >= megabytes * 1_000_000:
-            return
-
-
-def _pages(chance: random.Random) -> Iterator[str]:
-    """HTML of headings, paragraphs, lists, tables and code, for ever."""
-
-    def words(count: int) -> str:
-        return " ".join(chance.choices(WORDS, k=count))
-
-    while True:
-        items = "".join(f"<li><p>{words(9)} <b>{words(2)}</b></p></li>" for _ in range(6))
-        rows = "".join(f"<tr><td>{words(2)}</td><td>{words(3)}</td></tr>" for _ in range(4))
-        yield (
-            f"<h2>{words(4)}</h2><p>{words(60)} <a href='https://example.org/{words(1)}'>"
-            f"{words(3)}</a>, {words(40)} &amp; <em>{words(2)}</em>.</p><ul>{items}</ul>"
-            f"<table>{rows}</table><pre><code class='language-py'>x = 1\n</code></pre>"
-            f"<p>{words(80)}</p>"
-        )
-
-
-def _id(number: int, message: int) -> str:
-    return f"{number:08x}-{message:04x}-4000-8000-000000000000"
-
-
-def _message(number: int, message: int, text: str) -> dict[str, Any]:
-    """A message with all the keys that an export of 2026 has."""
-    part = {"start_timestamp": TIME, "stop_timestamp": TIME, "flags": None, "type": "text"}
-    return {
-        "uuid": _id(number, message),
-        "text": text,
-        "content": [{**part, "text": text, "citations": []}],
-        "sender": "human" if message % 2 else "assistant",
-        "created_at": TIME,
-        "updated_at": TIME,
-        "attachments": [],
-        "files": [],
-        "parent_message_uuid": _id(number, message - 1),
-    }
+BARS = {"notes": 0.5, "conversations": 1.0}
+MOST_GROWTH = 1.25
+"""How much more memory three times as large an export may take; keeping its texts takes more."""
+_GROWN = 3
+_MB_OF_A_NOTE = 0.03
+_POLL_SECONDS = 0.02
+_SAMPLE_SECONDS = 0.002
+_PARTS: dict[str, tuple[str, ...]] = {
+    "loading modules": ("<frozen importlib", "/kbtui/cache.py"),
+    "hash": (":blob_id", ":git_object", ":hash_file", "/hashlib.py"),
+    "compress": ("/dulwich/", ":_store_pack"),
+    "sync": (":_sync", ":sync"),
+    "redaction": ("/kbtui/redaction/",),
+    "parse": (
+        *("/kbtui/knowledge/format/", "/kbtui/knowledge/entries/"),
+        *("/yaml/", "/markdown_it/", "/frontmatter/"),
+    ),
+    "tables and catalogue": ("/kbtui/derived.py", "/kbtui/knowledge/"),
+    "reading and making notes": ("/kbtui/importers/",),
+    "names, locks and writing": ("/kbtui/history/", "/kbtui/workspace/"),
+}
+"""Which functions belong to a part, by a piece of their file and name."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     """Measure, and print how it stands to the bars."""
     parser = argparse.ArgumentParser(prog="import")
-    parser.add_argument("--size", type=int, default=1000)
-    parser.add_argument("--bring", type=int, default=20)
+    parser.add_argument("--size", type=float, default=1000)
+    parser.add_argument("--bring", type=float, default=20)
     parser.add_argument("--notes", type=int, default=1500)
-    parser.add_argument("--html", type=int, default=20)
+    parser.add_argument("--html", type=float, default=20)
+    parser.add_argument("--grow", type=float, default=20)
+    parser.add_argument("--base", type=Path, help="an earlier build")
+    parser.add_argument("--rounds", type=int, default=5, help="of the earlier build and this one")
     parser.add_argument("--child", nargs=2)
     options = parser.parse_args(argv)
     if options.child:
         return _child(options.child[0], Path(options.child[1]))
-    with tempfile.TemporaryDirectory() as folder:
-        large, small = Path(folder, "large"), Path(folder, "small")
-        generate(large, options.size)
-        generate(small, options.bring)
-        generate_notes(Path(folder, "notes"), options.notes)
-        generate_gemini(Path(folder, "gemini"), options.html)
-        generate_pages(Path(folder, "pages"), options.html)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_claude(folder / "large", options.size)
+        write_claude(folder / "small", options.bring)
+        write_notes(folder / "notes", options.notes)
+        write_gemini(folder / "gemini", options.html)
+        write_pages(folder / "pages", options.html)
         figures = {
-            "ijson": _measured("ijson", large),
-            "reading": _measured("reading", large),
-            "reading Gemini": _measured("reading", Path(folder, "gemini")),
-            "reading web pages": _measured("reading", Path(folder, "pages")),
-            "bringing": _measured("bringing", small),
-            "bringing notes": _measured("bringing", Path(folder, "notes")),
+            "ijson": _measured("ijson", folder / "large"),
+            "reading": _measured("reading", folder / "large"),
+            "reading Gemini": _measured("reading", folder / "gemini"),
+            "reading web pages": _measured("reading", folder / "pages"),
+            "bringing": _measured("bringing", folder / "small"),
+            "bringing notes": _measured("bringing", folder / "notes"),
         }
+        parts, shares = _shares(folder / "notes", options.notes)
+        tables: list[object] = [parts]
+        grown: dict[str, float] = {}
+        ratios: dict[str, float] = {}
+        if options.grow:
+            growth, grown = _growth(folder, options.grow)
+            tables.append(growth)
+        if options.base:
+            beside, ratios = _beside(options.base, folder, options.rounds)
+            tables.append(beside)
     share = figures["reading"]["mb_s"] / figures["ijson"]["mb_s"]
     peak = max(figures[name]["peak_mb"] for name in ("reading", "bringing"))
     shown = Table("Imports", ["", "MB/s", "MB/s of processor time", "peak MB"])
@@ -196,14 +117,23 @@ def run(argv: list[str]) -> dict[str, Any]:
     ]
     bars = f"reading / ijson: {share:.2f} (bar {BAR_SHARE}); peak: {peak:.0f} MB (bar {BAR_MB})"
     return {
-        "tables": [shown, bars],
-        "figures": {**figures, "share": share, "within": share >= BAR_SHARE and peak <= BAR_MB},
+        "tables": [shown, bars, *tables],
+        "figures": {
+            **figures,
+            "share": share,
+            "shares": shares,
+            "growth": grown,
+            "too much growth": [kind for kind, each in grown.items() if each > MOST_GROWTH],
+            "to the earlier build": ratios,
+            "within": share >= BAR_SHARE and peak <= BAR_MB,
+        },
     }
 
 
-def _measured(what: str, file: Path) -> dict[str, float]:
+def _measured(what: str, file: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.benchmarks", "import", "--child", what, str(file)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    env = environment_of(ROOT)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
     return dict(json.loads(done.stdout))
 
 
@@ -214,6 +144,8 @@ def _child(what: str, file: Path) -> dict[str, Any]:
 
         with file.open("rb") as stream:
             count = sum(1 for _ in ijson.items(stream, "item"))
+    elif what == "sampled":
+        return _sampled(lambda: _bring(file, only_look=False))
     else:
         count = _bring(file, only_look=what == "reading")
     seconds = time.perf_counter() - begun
@@ -246,3 +178,129 @@ def _bring(file: Path, *, only_look: bool) -> int:
         if only_look:
             return engine.preview(kb.services, opened, source).conversations
         return len(engine.run(kb.services, opened, source).sessions)
+
+
+# Where the time goes ------------------------------------------------------------------------------
+
+
+def _shares(notes: Path, count: int) -> tuple[Table, dict[str, float]]:
+    """Tell what the processor's time of bringing notes in is spent on."""
+    figures = _measured("sampled", notes)
+    seconds, samples = figures["seconds"], Counter[str](figures["samples"])
+    table = Table(f"Processor time of {count:,} notes", ["", "share", "µs a note"])
+    shares = {part: samples[part] / (samples.total() or 1) for part in (*_PARTS, "rest")}
+    for part, share in shares.items():
+        table.row(part, share, 1e6 * seconds * share / count)
+    table.row("all", 1.0, 1e6 * seconds / count)
+    return table, shares
+
+
+def _sampled(work: Callable[[], object]) -> dict[str, Any]:
+    """Do something, looking at what is being done at equal intervals of the processor's time."""
+    samples: Counter[str] = Counter()
+
+    def sample(_number: int, frame: FrameType | None) -> None:
+        samples[_part_of(frame)] += 1
+
+    before = time.process_time()
+    signal.signal(signal.SIGPROF, sample)
+    signal.setitimer(signal.ITIMER_PROF, _SAMPLE_SECONDS, _SAMPLE_SECONDS)
+    try:
+        work()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return {"seconds": time.process_time() - before, "samples": samples}
+
+
+def _part_of(frame: FrameType | None) -> str:
+    while frame is not None:
+        place = f"{frame.f_code.co_filename}:{frame.f_code.co_name}"
+        for part, pieces in _PARTS.items():
+            if any(piece in place for piece in pieces):
+                return part
+        frame = frame.f_back
+    return "rest"
+
+
+# Memory -------------------------------------------------------------------------------------------
+
+
+def _growth(folder: Path, megabytes: float) -> tuple[Table, dict[str, float]]:
+    """Compare what exports of two sizes take of the memory."""
+    kinds: dict[str, Callable[[Path, float], None]] = {
+        "conversations": write_claude,
+        "conversations in a zip": write_chatgpt,
+        "notes": lambda place, size: write_notes(place, 1 + round(size / _MB_OF_A_NOTE), 10),
+    }
+    columns = ["", f"peak MB at {megabytes:g} MB", f"at {_GROWN * megabytes:g} MB", "ratio", "bar"]
+    table, ratios = Table("Memory of the command and its helpers", columns), dict[str, float]()
+    for number, (kind, write) in enumerate(kinds.items()):
+        peaks: list[float] = []
+        for times in (1, _GROWN):
+            export = folder / f"{number}-{times}"
+            write(export, times * megabytes)
+            peaks.append(_peak(_command(ROOT, folder / f"{export.name}-notes", export)))
+        ratios[kind] = peaks[1] / peaks[0]
+        table.row(kind, *peaks, ratios[kind], MOST_GROWTH)
+    return table, ratios
+
+
+def _peak(argv: list[str]) -> float:
+    """Return the most megabytes that a process had together with those that it started."""
+    most = 0
+    with subprocess.Popen(argv, env=environment_of(ROOT), stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            most = max(most, sum(map(_kilobytes, _family(process.pid))))
+            time.sleep(_POLL_SECONDS)
+    if process.returncode:
+        raise RuntimeError(f"{argv} ended with {process.returncode}")
+    return most / 1024
+
+
+def _family(process: int) -> Iterator[int]:
+    yield process
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in _text(task).split():
+            yield from _family(int(child))
+
+
+def _kilobytes(process: int) -> int:
+    lines = _text(Path(f"/proc/{process}/status")).splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # it has ended
+        return ""
+
+
+# An earlier build ---------------------------------------------------------------------------------
+
+
+def _beside(base: Path, folder: Path, rounds: int) -> tuple[Table, dict[str, float]]:
+    """Time the command of an earlier build and of this one in turn."""
+    columns = ["", "the earlier build, s", "this build, s", "ratio", "bar"]
+    table, ratios = Table("Processor time of the command", columns), dict[str, float]()
+    exports = {"notes": folder / "notes", "conversations": folder / "small"}
+    for kind, export in exports.items():
+        took: dict[Path, list[float]] = {base: [], ROOT: []}
+        for number in range(rounds + 1):
+            for build, times in took.items():
+                with tempfile.TemporaryDirectory(dir=folder) as place:
+                    cache = folder / f"cache-{build.name}-{build == base}"
+                    command = _command(build, Path(place, "notes"), export)
+                    times.append(processor_seconds(command, environment_of(build, cache)))
+                if not number:  # its bytecode was made then
+                    times.clear()
+        pairs = zip(took[ROOT], took[base], strict=True)
+        ratios[kind] = median(now / before for now, before in pairs)
+        table.row(kind, median(took[base]), median(took[ROOT]), ratios[kind], BARS[kind])
+    return table, ratios
+
+
+def _command(build: Path, place: Path, export: Path) -> list[str]:
+    place.mkdir()
+    told = ["-m", "kbtui", "-w", str(place), "import", "--no-memory", str(export)]
+    return [python_of(build), *told]

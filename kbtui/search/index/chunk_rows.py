@@ -29,6 +29,7 @@ from kbtui.search.index.chunker import (
 from kbtui.search.index.language import languages_of
 from kbtui.search.index.markdown import Properties, is_title, prose_start, split_definitions
 from kbtui.search.index.segment import LexicalDocument, Segment
+from kbtui.search.index.time_words import says_when
 from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
 
@@ -53,10 +54,13 @@ READ_COLUMNS = (
 )
 _SIGNATURE_BYTES = 12
 _BETWEEN = "\n0\n"
-# Terms of the field "said": the speaker, and a mark for messages that only ask.
+# Terms of the field "said": the speaker, and marks for messages that only ask, and for texts that
+# say a time.
+USER = "user"
 ASSISTANT = "assistant"
 ELSEWHERE = "elsewhere"  # another program's assistant, in an imported session
 ASKED = "question"
+TIMED = "when"
 
 
 class DamagedStoreError(Exception):
@@ -180,10 +184,12 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
     label = list(parts) if chunk.session else []
     headings = [part for part in parts if not chunk.session and not is_title(part, file.title)]
     asked = ASKED if chunk.role and is_question(chunk.text) else ""
+    texts = _texts(row)
+    timed = TIMED if says_when(texts["body"]) else ""
     return LexicalDocument(
         row.id,
         {
-            **_texts(row),
+            **texts,
             "headings": "\n".join(headings),
             "label": "\n".join(label),
             "tags": "\n".join((*file.tags, file.type)),
@@ -195,7 +201,7 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "tag": tuple(filter(None, _tag_terms(file.tags))),
             "created": tuple(filter(None, [file.created])),
             "updated": tuple(filter(None, [row.updated])),
-            "said": tuple(filter(None, [_speaker(chunk), asked])),
+            "said": tuple(filter(None, [_speaker(chunk), asked, timed])),
             "language": languages_of(chunk.text),
         },
         _part(row),

@@ -91,6 +91,7 @@ def fuse(
     weights: tuple[float, float],
     *,
     live: Mask | None = None,
+    raised: Scores | None = None,
     best_of_series: Callable[[Scores], Scores] = lambda scores: scores,
 ) -> Fused:
     """Fuse BM25 scores with cosines; `weights` are (semantic, lexical).
@@ -98,21 +99,25 @@ def fuse(
     For a document without a vector, the lexical score stands in for the semantic one, and for one
     in another language than the query the semantic for the lexical one, so that it is neither
     favoured nor penalised. Lexical matches always remain candidates. Filters (`mask`) don't
-    change the order of the rest, as all statistics are over the `live` documents.
+    change the order of the rest, as all statistics are over the `live` documents. Documents are
+    `raised` by so many standard deviations besides.
     """
     live = np.ones(len(mask), dtype=np.bool_) if live is None else live
     by_words = mask & (lexical > 0)
     words, no_words = _standardise(lexical, live, _MIN_SPREAD * float(lexical.max(initial=0.0)))
+    lifts = 0.0 if raised is None else raised
     if comparison is None or not (live & np.isfinite(comparison.cosines)).any():
-        return _rescale(words, no_words, live, best_of_series, by_words)
+        return _rescale(words + lifts, no_words, live, best_of_series, by_words)
     share = _semantic_share(weights)
     deviation, abroad = comparison.kind.deviation, comparison.abroad
     total, _ = _weighted_sum(words, comparison.cosines, live, share, deviation, abroad)
-    cosines = comparison.with_feedback(best_first(_rounded(total), live, _FEEDBACK)[:_FEEDBACK])
+    cosines = comparison.with_feedback(
+        best_first(_rounded(total + lifts), live, _FEEDBACK)[:_FEEDBACK]
+    )
     total, lowest = _weighted_sum(words, cosines, live, share, deviation, abroad)
     floor = share * lowest + (1 - share) * no_words
     candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
-    return _rescale(total, floor, live, best_of_series, candidates)
+    return _rescale(total + lifts, floor, live, best_of_series, candidates)
 
 
 def _semantic_share(weights: tuple[float, float]) -> float:

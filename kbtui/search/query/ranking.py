@@ -23,6 +23,7 @@ import numpy as np
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
+from kbtui.search.query.asked_for import raised
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MAX_TERMS, content_words
 from kbtui.search.results import RELEVANT
@@ -276,6 +277,7 @@ def rank(
         lexical, held = found.scores, found.terms
         mask &= found.mask
     lexical[_title_matches(corpus, query)] *= _TITLE_BOOST
+    lifts = raised(corpus, query.text, _names(query.text), lexical, terms)
     evidence = gather_evidence(corpus, query, comparison, mask)
     if comparison is not None and comparison.weight != 1:
         by_meaning, by_words = weights
@@ -286,6 +288,7 @@ def rank(
         mask,
         weights,
         live=corpus.live,
+        raised=lifts,
         best_of_series=corpus.best_of_series,
     )
     if not query.has_words:

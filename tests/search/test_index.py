@@ -400,6 +400,15 @@ def test_a_note_is_lifted_by_one_of_the_same_title_in_its_folder(desk: Desk) -> 
     assert set(found[2:]) == {"docs/talk/2.md", "docs/other/1.md"}
 
 
+def test_a_title_that_many_notes_bear_lifts_none_of_them(desk: Desk) -> None:
+    calm = "The lake was calm, and we paddled until it was dark."
+    desk.write("docs/talk/7.md", "# Standup\n\nThe kayak was new, a kayak for the lake.\n")
+    for number in range(100, 170):
+        desk.write(f"docs/talk/{number}.md", f"# Standup\n\n{calm}\n")
+    desk.write("docs/other/1.md", "# Lake\n\nOf the lake.\n")
+    assert paths(desk.index().search("kayak lake"))[:2] == ["docs/talk/7.md", "docs/other/1.md"]
+
+
 def test_the_exact_title_comes_before_an_alias(desk: Desk) -> None:
     desk.write("knowledge/a.md", entry("Garden house", "garden " * 9, aliases=["Shed"]))
     desk.write("knowledge/b.md", entry("Shed", "Tools hang on the wall, and more stands outside."))

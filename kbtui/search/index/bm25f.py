@@ -54,6 +54,7 @@ MAX_EXPANSIONS = 64
 _MAX_CACHED_EXPANSIONS = 2_000
 _BODY = ("body",)
 _ASKED_ALWAYS = frozenset({"scope", "said"})  # by every search, with few different terms
+_LONGEST_SERIES = 60  # notes and passages
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
 _MAX_IMPACT_BYTES = 16 << 20  # bytes
@@ -120,6 +121,10 @@ class Corpus:
             return scores
         if self._by_series is None:
             _, of_document = np.unique(self.series, return_inverse=True)
+            # A title that many notes bear is a template's, and tells nothing.
+            is_long = np.bincount(of_document)[of_document] > _LONGEST_SERIES
+            own = np.where(is_long, self.files, self.series)
+            _, of_document = np.unique(own, return_inverse=True)
             order = np.argsort(of_document, kind="stable")
             starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
             self._by_series = (order, starts, of_document)

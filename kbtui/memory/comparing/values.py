@@ -133,7 +133,8 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
     marked = {each[1] for each in _IDENTIFIER.finditer(spoken)}
     for figure in figures:
         sort = _sort_of(figure.readings)
-        if figure.text in marked and not re.search(rf"(?<![\w-]){figure.text}(?!\w)", spoken):
+        alone = rf"(?<![\w-]){re.escape(figure.text)}(?!\w)"
+        if figure.text in marked and not re.search(alone, spoken):
             sort = "identifier"
         if sort != "time" and not any(map(str.isdigit, figure.text)):
             continue  # *two* is mostly a count of the model's own

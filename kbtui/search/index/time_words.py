@@ -11,15 +11,18 @@ _SAID = """
     yesterday today tonight tomorrow ago last next recently lately day days week weeks weekend
     weekends month months year years monday tuesday wednesday thursday friday saturday sunday
     january february march april june july august september october november december spring summer
-    autumn fall winter morning night
+    autumn fall winter morning mornings night nights noon midnight mondays tuesdays wednesdays
+    thursdays fridays saturdays sundays weekdays weekday
 
     gestern vorgestern heute morgen übermorgen neulich letzte letzten letzter letztes nächste
     nächsten nächster nächstes tag tage tagen woche wochen wochenende monat monate monaten jahr
     jahre jahren montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz
-    mai juni juli oktober dezember frühling sommer herbst
+    mai juni juli oktober dezember frühling sommer herbst montags dienstags mittwochs donnerstags
+    freitags samstags sonntags uhr mittags nachts
 
     hier demain dernier dernière prochain prochaine jour jours semaine semaines mois année années
-    lundi mardi mercredi jeudi vendredi samedi dimanche janvier février avril juin juillet août
+    lundi mardi mercredi jeudi vendredi samedi dimanche lundis mardis mercredis jeudis vendredis
+    samedis dimanches minuit heures janvier février avril juin juillet août
     septembre octobre novembre décembre printemps été automne hiver
 
     ayer anteayer hoy mañana pasado pasada próximo próxima día días semana semanas mes meses año
@@ -31,7 +34,9 @@ _SAID = """
     settembre ottobre dicembre
 """
 _SAYING = frozenset(_SAID.split())
-_WORD = re.compile(r"[^\W\d_]+|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)")
+_WORD = re.compile(
+    r"[^\W\d_]+|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)|(?<![\w:])\d{1,2}:\d\d(?![\w:])"
+)
 _ASKED = re.compile(
     r"""\bwhen(?:'s|\ (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should)\b)
     |\bhow\ long\b|\b(?:what|which)\ (?:day|date|week|month|year|season|time)\b
@@ -46,7 +51,7 @@ _ASKED = re.compile(
 
 
 def says_when(text: str) -> bool:
-    """Return whether a text has a word for a time, or a year."""
+    """Return whether a text has a word for a time, a time of the day, or a year."""
     words = _WORD.findall(text.lower())
     return any(word[0].isdecimal() for word in words) or not _SAYING.isdisjoint(words)
 

@@ -35,8 +35,8 @@ _SAID = """
 """
 _SAYING = frozenset(_SAID.split())
 _WORD = re.compile(
-    r"[^\W\d_]+|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)|(?<![\w:])\d{1,2}:\d\d(?![\w:])"
-)
+    r"[^\W\d_]+|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)|(?<![\w:])(?<!- )\d{1,2}:\d\d(?![\w:])"
+)  # the time before an item is that of its writing
 _ASKED = re.compile(
     r"""\bwhen(?:'s|\ (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should)\b)
     |\bhow\ long\b|\b(?:what|which)\ (?:day|date|week|month|year|season|time)\b

@@ -41,7 +41,7 @@ def test_a_model_that_is_not_there_is_named_with_what_to_do() -> None:
     found = ConfiguredModel(RoleSettings(model="BAAI/bge-m3")).preparation()
     assert found.state == "failed"
     assert "BAAI/bge-m3" in found.why
-    assert "hf download" in found.hint
+    assert "kbtui setup --search BAAI/bge-m3" in found.hint
 
 
 def test_it_is_being_prepared_while_some_process_is_at_it() -> None:

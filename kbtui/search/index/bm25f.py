@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from datetime import date
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,16 +80,16 @@ class Corpus:
         """Create a snapshot of segments, given with the numbers of their deleted documents."""
         self.segments = tuple(segments)
         sizes = [len(segment.chunks) for segment in segments]
-        self.bases = [sum(sizes[:i]) for i in range(len(sizes))]
+        self.bases = [0, *accumulate(sizes)][: len(sizes)]
         self.size = sum(sizes)
         self.live: Mask = np.ones(self.size, dtype=np.bool_)
         for base, numbers in zip(self.bases, deleted, strict=True):
             if numbers:
                 self.live[np.fromiter(numbers, dtype=np.int64) + base] = False
         self.count = int(self.live.sum())
-        self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
-        self.files = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
-        self.series = np.concatenate([segment.series for segment in segments] or [_NO_NUMBERS])
+        numbers_of = [(segment.chunks, segment.files, segment.series) for segment in segments]
+        columns = zip(*numbers_of or [(_NO_NUMBERS,) * 3], strict=True)
+        self.chunks, self.files, self.series = map(np.concatenate, columns)
         self._by_series: tuple[NDArray[np.int64], ...] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
@@ -168,9 +169,9 @@ class Corpus:
         if len(parts) == 1:
             ids, impact = parts[0]
             return ids, impact.astype(np.float32)
-        all_ids = np.concatenate([ids for ids, _ in parts])
+        all_ids, impacts = map(np.concatenate, zip(*parts, strict=True))
         ids, where = np.unique(all_ids, return_inverse=True)
-        summed = np.bincount(where, weights=np.concatenate([impact for _, impact in parts]))
+        summed = np.bincount(where, weights=impacts)
         return ids.astype(np.int32), summed.astype(np.float32)
 
     def impact(self, field: str, term: str) -> Postings:
@@ -221,8 +222,7 @@ class Corpus:
                 parts.setdefault(field, []).append((ids + np.int32(base), weights))
         found: dict[str, Postings] = {}
         for field, held in parts.items():
-            ids = np.concatenate([part[0] for part in held])
-            weights = np.concatenate([part[1] for part in held])
+            ids, weights = map(np.concatenate, zip(*held, strict=True))
             if not self._all_live:
                 alive = self.live[ids]
                 ids, weights = ids[alive], weights[alive]

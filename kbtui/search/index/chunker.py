@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any
 
 from kbtui.documents.documents import DocumentText
@@ -38,6 +39,7 @@ from kbtui.workspace.files import decode
 _SPEAKER_ROLES = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
 _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_IS_QUESTION = methodcaller("endswith", _QUESTION_MARKS)
 _SENTENCE = re.compile(
     "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
     "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
@@ -75,8 +77,8 @@ class SpokenMessage:
 
 def is_question(text: str) -> bool:
     """Return whether every sentence of a message ends with a question mark."""
-    sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    return bool(sentences) and all(part.endswith(_QUESTION_MARKS) for part in sentences)
+    sentences = [*filter(None, map(str.strip, _SENTENCE.split(text)))]
+    return bool(sentences) and all(map(_IS_QUESTION, sentences))
 
 
 def session_name(path: str) -> str:
@@ -497,7 +499,7 @@ def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[
 
 def _passage(found: Outline, at: int, end: int, base: int, title: str, section: int) -> Passage:
     heading = found.paths[section]
-    parts = [part for part in (title, heading) if part]
+    parts = [*filter(None, (title, heading))]
     if heading == title or heading.startswith(f"{title} > "):
         parts = [heading]
     context = " > ".join(parts)[:200]

@@ -47,6 +47,7 @@ _HEADER = struct.Struct("=8s4I")
 _MAX_FREQUENCY = 65_535
 _LARGE_FILE = 1 << 18  # bytes
 _PREFIX_BYTES = 8
+_FIRST_BYTES = struct.Struct(f"{_PREFIX_BYTES}s")  # cut, or filled with zeros
 # The lengths that Whoosh's one-byte encoding can represent.
 _LENGTHS = np.array([byte_to_length(byte) for byte in range(256)], dtype=np.float32)
 
@@ -137,7 +138,7 @@ class SegmentBuilder:
             of_field.append(len(terms))
         ids, counts = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
         text = b"".join(terms)
-        heads = b"".join([term[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0") for term in terms])
+        heads = b"".join(map(_FIRST_BYTES.pack, terms))
         return b"".join(
             (
                 _HEADER.pack(_MAGIC, self._count, len(terms), len(ids), len(text)),
@@ -270,7 +271,7 @@ class Segment:
         Binary search compares the first bytes as numbers, and whole terms only where those match.
         """
         wanted = term.encode("utf-8", "surrogatepass")
-        head = _prefix_key(wanted)
+        head = int.from_bytes(_FIRST_BYTES.pack(wanted), "big")  # a number that sorts the same
         is_long = len(wanted) >= _PREFIX_BYTES  # a shorter term is known by its number
         found = []
         for name in fields:
@@ -289,8 +290,3 @@ class Segment:
 
 def _number(name: str) -> int:
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) >> 1
-
-
-def _prefix_key(term: bytes) -> int:
-    """Convert the first bytes of a term to a number that sorts the same."""
-    return int.from_bytes(term[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")

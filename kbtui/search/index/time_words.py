@@ -34,8 +34,9 @@ _SAID = """
     settembre ottobre dicembre
 """
 _SAYING = frozenset(_SAID.split())
-_WORD = re.compile(
-    r"[^\W\d_]+|(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)|(?<![\w:])(?<!- )\d{1,2}:\d\d(?![\w:])"
+_WORD = re.compile(r"[^\W\d_]+")
+_IN_DIGITS = re.compile(
+    r"(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)|(?<![\w:])(?<!- )\d{1,2}:\d\d(?![\w:])"
 )  # the time before an item is that of its writing
 _ASKED = re.compile(
     r"""\bwhen(?:'s|\ (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should)\b)
@@ -52,8 +53,8 @@ _ASKED = re.compile(
 
 def says_when(text: str) -> bool:
     """Return whether a text has a word for a time, a time of the day, or a year."""
-    words = _WORD.findall(text.lower())
-    return any(word[0].isdecimal() for word in words) or not _SAYING.isdisjoint(words)
+    text = text.lower()
+    return not _SAYING.isdisjoint(_WORD.findall(text)) or _IN_DIGITS.search(text) is not None
 
 
 def asks_when(text: str) -> bool:

@@ -261,6 +261,9 @@ class EntryView(Pane):
         if document.entry is None and not document.is_picture:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
+        if not document.is_picture:
+            self.life = await asyncio.to_thread(read_life, self._kb, path)
+            self.document = document = with_life(document, self.life)
         sharp = graphics_of(self.app) is not None
         steps = with_embeds(self._kb, document, links, sharp=sharp)
         async for links in in_threads(steps):
@@ -268,9 +271,6 @@ class EntryView(Pane):
             self._show_source(await asyncio.to_thread(document.source, links), top=None)
         if document.is_picture:
             return
-        self.life = await asyncio.to_thread(read_life, self._kb, path)
-        self.document = document = with_life(document, self.life)
-        self._show_source(await asyncio.to_thread(document.source, links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
         if mentions and not self.is_past:
             self.links = replace(links, mentions=mentions)

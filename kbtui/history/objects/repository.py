@@ -368,6 +368,8 @@ class Repository:
         found = {
             path: blob_in_tree(tree, path, read) if self.keeps(path) else None for path in paths
         }
+        if not large:
+            return found
         return {path: None if blob in large else blob for path, blob in found.items()}
 
     def compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -386,7 +387,12 @@ def test_a_model_that_multiplies_floats_says_why_in_the_log_as_well(
     source = locate(str(tiny / "model"))
     folder = models_folder() / source.fingerprint
     monkeypatch.setattr(prepared, "_prepare_in_child", lambda *_: folder)
-    prepared._prepare(source, source.name, threading.Event())
+    log = logging.getLogger(prepared.__name__)
+    log.addHandler(caplog.handler)  # kbtui's log, once it is opened, passes nothing on
+    try:
+        prepared._prepare(source, source.name, threading.Event())
+    finally:
+        log.removeHandler(caplog.handler)
     assert why in caplog.text
 
 

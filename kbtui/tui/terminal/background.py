@@ -58,9 +58,9 @@ def latest(
 
 async def in_threads(steps: Iterator[StepT]) -> AsyncIterator[StepT]:
     """Yield what `steps` yields, each computed in a thread."""
-    end = object()
-    while (step := await asyncio.to_thread(next, steps, end)) is not end:
-        yield step  # type: ignore[misc]  # mypy doesn't tell the end from a step
+    each = ((step,) for step in steps)
+    while (found := await asyncio.to_thread(next, each, None)) is not None:
+        yield found[0]
 
 
 def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:

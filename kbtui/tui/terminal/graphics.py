@@ -19,7 +19,7 @@ from textual.content import Content, Span
 from textual.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from textual.app import App
 
@@ -81,6 +81,7 @@ class Graphics:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._sent: OrderedDict[int, _Place] = OrderedDict()
+        self._is_on = True
         self._lock = threading.Lock()
 
     def lines(self, png: bytes, columns: int, rows: int) -> Iterator[Content]:
@@ -91,13 +92,13 @@ class Graphics:
         place = _Place(png, columns, rows)
         number = place.number
         with self._lock:
-            if number not in self._sent:
-                self._send(number, place)
+            told = [] if number in self._sent else _sending(number, place)
             self._sent[number] = place
             self._sent.move_to_end(number)
             while len(self._sent) > _MOST_PICTURES:
                 oldest, _ = self._sent.popitem(last=False)
-                self._command(f"a=d,d=I,i={oldest}")
+                told.append(_removing(oldest))
+            self._tell(told)
         style = Style(foreground=Color(number >> 16, number >> 8 & 255, number & 255))
         for row in range(rows):
             cells = "".join(f"{_PLACEHOLDER}{_MARKS[row]}{_MARKS[at]}" for at in range(columns))
@@ -106,23 +107,35 @@ class Graphics:
     def send_again(self) -> None:
         """Send what is shown to a screen that is new, as after the app was suspended."""
         with self._lock:
-            for number, place in self._sent.items():
-                self._send(number, place)
+            self._is_on = True
+            self._tell([each for sent in self._sent.items() for each in _sending(*sent)])
 
     def remove(self) -> None:
-        """Free what the terminal keeps, before the app gives it back."""
+        """Free what the terminal keeps, and send nothing until there is a screen again."""
         with self._lock:
-            for number in self._sent:
-                self._command(f"a=d,d=I,i={number}")
+            self._tell(list(map(_removing, self._sent)))
+            self._is_on = False
 
-    def _send(self, number: int, place: _Place) -> None:
-        data = standard_b64encode(place.png).decode()
-        chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
-        for at, chunk in enumerate(chunks):
-            head = f"a=t,f=100,i={number}," if at == 0 else ""
-            self._command(f"{head}m={int(at < len(chunks) - 1)}", chunk)
-        self._command(f"a=p,U=1,i={number},c={place.columns},r={place.rows}")
+    def _tell(self, commands: Sequence[str]) -> None:
+        """Write commands in one piece: the driver's queue is short, and nobody may wait for it."""
+        if commands and self._is_on:
+            self._write("".join(commands))
 
-    def _command(self, keys: str, payload: str = "") -> None:
-        # q=2: it is to answer nothing, which would come as keys.
-        self._write(f"\x1b_G{keys},q=2;{payload}\x1b\\")
+
+def _sending(number: int, place: _Place) -> list[str]:
+    data = standard_b64encode(place.png).decode()
+    chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
+    told = [
+        _command(f"{'' if at else f'a=t,f=100,i={number},'}m={int(at + 1 < len(chunks))}", chunk)
+        for at, chunk in enumerate(chunks)
+    ]
+    return [*told, _command(f"a=p,U=1,i={number},c={place.columns},r={place.rows}")]
+
+
+def _removing(number: int) -> str:
+    return _command(f"a=d,d=I,i={number}")
+
+
+def _command(keys: str, payload: str = "") -> str:
+    # q=2: it is to answer nothing, which would come as keys.
+    return f"\x1b_G{keys},q=2;{payload}\x1b\\"

@@ -105,9 +105,23 @@ def test_a_picture_is_sent_once_in_each_size_and_again_to_a_new_screen() -> None
     assert sorted(kitty.places.values()) == [(15, 5), (30, 10)]
     graphics.remove()
     assert not kitty.pictures
+    list(graphics.lines(sent, 20, 7))
+    assert not kitty.pictures  # another program has the terminal
     graphics.send_again()
-    assert sorted(kitty.places.values()) == [(15, 5), (30, 10)]
+    assert sorted(kitty.places.values()) == [(15, 5), (20, 7), (30, 10)]
     assert set(kitty.pictures.values()) == {sent}
+
+
+def test_a_picture_is_written_in_one_piece_however_large() -> None:
+    """The driver's queue holds 30 pieces, and the app would wait for room in it."""
+    written: list[str] = []
+    graphics = Graphics(written.append)
+    for number in range(40):
+        list(graphics.lines(png(colour=(number, 1, 1)), 30, 10))
+    assert len(written) == 40
+    graphics.send_again()
+    graphics.remove()
+    assert len(written) == 42
 
 
 def test_the_terminal_is_asked_to_keep_a_limited_number_and_drops_the_oldest() -> None:

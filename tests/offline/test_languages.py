@@ -19,6 +19,7 @@ from kbtui.offline.frames import kin_of
 from kbtui.offline.language import Language, known_stems, languages, of_all, stems_of
 from kbtui.offline.message import Kind, read_message
 from kbtui.offline.names import lines_by_name
+from kbtui.search.index.time_words import says_when
 
 
 def test_english_comes_first_and_every_language_has_every_list() -> None:
@@ -179,3 +180,18 @@ def test_a_phrase_is_matched_by_its_words_and_by_its_colon() -> None:
     assert "remind me to" not in of_all("task").words
     for typed, length in (("to do: pay", 2), ("to do pay", 0), ("TO-DO : pay", 2)):
         assert of_all("task").match(typed, language_module.tokens(typed)) == length
+
+
+@pytest.mark.parametrize("kind", ["months", "weekdays"])
+def test_search_knows_the_days_and_months_of_every_language(kind: str) -> None:
+    """The lists of `kbtui/search/index/time_words.py`, which can't read the languages' files."""
+    for language in languages():
+        places = language.places[kind]
+        known = {place for name, place in places.items() if says_when(name)}
+        unknown = {name for name, place in places.items() if place not in known}
+        assert unknown <= {"may", "mays"}, language.code  # which is mostly a verb
+
+
+@pytest.mark.parametrize("word", ["hier", "été", "mes", "tag", "fall", "may"])
+def test_a_common_word_of_another_language_says_no_time(word: str) -> None:
+    assert not says_when(f"so {word} so")

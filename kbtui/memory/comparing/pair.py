@@ -483,22 +483,28 @@ def _is_one_value(line: ComparedLine, items: Sequence[Item]) -> bool:
     """
     if items[0].kind == "name" and line.plain[: items[0].start].rstrip().endswith(","):
         return False
-    is_thing = bool(items[0].before) and not line.is_placed(items[0])
-    if is_thing and any(each.kind == "word" and line.is_placed(each) for each in items[1:]):
-        return False  # the S7 to the gym
-    kinds = {items[0].kind, items[-1].kind}
-    if len(kinds) > 1 and not kinds <= {*WHEN} and line.is_placed(items[-1]):
+    if _is_thing_and_place(line, items):
         return False
     if items[-1].kind == "number" and any(
         e.before and (e.kind == "word" or line.is_placed(e)) for e in items[:-1]
     ):
         return False
-    return not any(
-        any(found_in(before, name, line.codes) for name in ("being", "sharing"))
-        or (each.kind in ("word", "name") and found_in(before, "purposes", line.codes))
-        for each in items[1:]
-        for before in each.before
-    )
+    return not any(_is_told_apart(line, each) for each in items[1:])
+
+
+def _is_thing_and_place(line: ComparedLine, items: Sequence[Item]) -> bool:
+    """Return whether words are a thing and where it is, or leads: the S7 to the gym."""
+    is_thing = bool(items[0].before) and not line.is_placed(items[0])
+    if is_thing and any(each.kind == "word" and line.is_placed(each) for each in items[1:]):
+        return True
+    kinds = {items[0].kind, items[-1].kind}
+    return len(kinds) > 1 and not kinds <= {*WHEN} and line.is_placed(items[-1])
+
+
+def _is_told_apart(line: ComparedLine, item: Item) -> bool:
+    """Return whether a verb, or what a thing is for, stands between a word and those before it."""
+    names = ["being", "sharing", *(("purposes",) if item.kind in ("word", "name") else ())]
+    return any(found_in(before, name, line.codes) for before in item.before for name in names)
 
 
 def _are_alike(pair: Pair, theirs: Sequence[Item], own: Sequence[Item]) -> bool:

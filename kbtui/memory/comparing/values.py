@@ -132,10 +132,8 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
         yield Value(each.text, "date", "", frozenset(each.readings), frozenset(parts))
     marked = {each[1] for each in _IDENTIFIER.finditer(spoken)}
     for figure in figures:
-        sort = _sort_of(figure.readings)
-        alone = rf"(?<![\w-]){re.escape(figure.text)}(?!\w)"
-        if figure.text in marked and not re.search(alone, spoken):
-            sort = "identifier"
+        is_marked = figure.text in marked and not _stands_alone(figure.text, spoken)
+        sort = "identifier" if is_marked else _sort_of(figure.readings)
         if sort != "time" and not any(map(str.isdigit, figure.text)):
             continue  # *two* is mostly a count of the model's own
         labels = _labels(spoken, figure.text, figure.unit)
@@ -148,6 +146,11 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
         stems = frozenset(analyser.terms(name)) - titles()
         if stems and not _ELIDED.match(name) and not any(map(str.isdigit, name)):
             yield Value(name, "name", _form_of(name, text), stems)
+
+
+def _stands_alone(number: str, text: str) -> bool:
+    """Return whether a number stands in a text somewhere but in an identifier."""
+    return re.search(rf"(?<![\w-]){re.escape(number)}(?!\w)", text) is not None
 
 
 def _form_of(name: str, text: str) -> str:

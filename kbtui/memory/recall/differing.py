@@ -393,11 +393,7 @@ class AnswerCheck:
         common = set.intersection(*told)
         if not any(":" in each.text for each in clauses[1:]):  # the first word may be of all
             common |= {*significant_terms(row.text)[:1]}
-        topic = line.topic - telling_nothing()
-        near = [bool(shared_stems(topic, each.sentence.stems)) for each in clauses]
-        if any(near) and all(
-            clause.has(value) == is_near for clause, is_near in zip(clauses, near, strict=True)
-        ):
+        if _stands_by_topic(line, value, clauses):
             return False
         theirs = [
             each - common for clause, each in zip(clauses, told, strict=True) if clause.has(value)
@@ -456,6 +452,13 @@ class AnswerCheck:
         back = len(shared_stems(theirs, line.sentence.stems))
         is_covered = shared >= _DENIED * len(own) and back >= _COVERED * len(theirs)
         return is_covered and all(other.has(each) for each in line.values if each.sort != "noun")
+
+
+def _stands_by_topic(line: Line, value: Value, clauses: Sequence[Line]) -> bool:
+    """Return whether just those clauses have a value that have a word of a sentence's topic."""
+    topic = line.topic - telling_nothing()
+    near = [bool(shared_stems(topic, each.sentence.stems)) for each in clauses]
+    return any(near) and near == [each.has(value) for each in clauses]
 
 
 def _is_of_range(line: Line, value: Value) -> bool:

@@ -26,10 +26,10 @@ from kbtui.memory.recall.remembered import said_label
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
 from kbtui.offline.asked import ListQuestion, list_question
-from kbtui.offline.frames import stands_alone
+from kbtui.offline.frames import has_subject, stands_alone
 from kbtui.offline.language import begins, of_all, significant_terms
 from kbtui.offline.message import Kind, Reading, asks, read_message
-from kbtui.offline.orders import Order
+from kbtui.offline.orders import Order, read_order
 from kbtui.sessions import FROM_NOTES, KEEP, SEARCH
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
@@ -252,12 +252,16 @@ def _open_question(before: Sequence[SessionMessage]) -> str:
     if not before or not before[-1].content.startswith(_TIERS["none"]):
         return ""
     asked = next((each.content for each in reversed(before) if each.role == "user"), "")
-    return asked if "\n" not in asked else ""
+    return asked if "\n" not in asked and read_order(asked) is None else ""
 
 
-def _is_short_answer(text: str) -> bool:
+def _is_answer(text: str, asked: str) -> bool:
+    """Return whether a message answers a question; one on a matter of its own is kept as typed."""
     is_talk = any(begins(text, of_all(kind)) is not None for kind in ("talk", "thanks", "greeting"))
-    return len(text.split()) <= _SHORT_ANSWER and not asks(text) and not is_talk
+    if len(text.split()) > _SHORT_ANSWER or asks(text) or is_talk:
+        return False
+    shared = {*significant_terms(asked)}.intersection(significant_terms(text))
+    return bool(shared) or not has_subject(text)
 
 
 def _day_label(line: Candidate, today: date) -> str:
@@ -279,7 +283,7 @@ def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Readin
         asked = "" if stands_alone(reading.text) else _last_question(before)
     else:
         asked = _open_question(before) if reading.kind == "statement" else ""
-    if asked and _is_short_answer(reading.text):
+    if asked and _is_answer(reading.text, asked):
         return replace(reading, text=f"{asked} {reading.text}")
     return reading
 

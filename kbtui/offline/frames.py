@@ -63,6 +63,7 @@ _BY_WORDS = (
 _OWN, _RELATION, _OTHERS, _SPEAKER, _CERTAIN = "own", "relation", "others", "speaker", "certain"
 _KIN = "kin"
 _MAX_ANSWER = 3  # words of an answer that says nothing by itself
+_SUBJECTS = ("speaker", "own", "definite", "speaking")
 _MAX_BETWEEN = 2  # words between "my" and "sister"
 _QUOTED = re.compile(
     r"\"[^\"\n]{2,}\"|\u201c[^\u201d\n]{2,}[\u201d\u201c]|\u201e[^\u201c\u201d\n]{2,}[\u201c\u201d]"
@@ -142,6 +143,14 @@ def pronouns_in(text: str) -> Iterator[tuple[int, int]]:
 def stands_alone(sentence: str) -> bool:
     """Return whether a sentence says anything without the question that it answers."""
     return len(tokens(sentence)) > _MAX_ANSWER and not phrase_at_start(sentence.lstrip(), _OTHERS)
+
+
+def has_subject(sentence: str) -> bool:
+    """Return whether a sentence names what it is about: *I live in Oslo*, not *in Oslo*."""
+    if not stands_alone(sentence):
+        return False
+    begun = sentence.lstrip()
+    return holds_frame(begun, "being") or any(phrase_at_start(begun, name) for name in _SUBJECTS)
 
 
 def holds_frame(text: str, name: str) -> bool:

@@ -279,6 +279,35 @@ async def test_a_short_answer_to_ones_own_question_is_kept_with_it(
     assert journal(kb).endswith(" ok tea\n")
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "kept"),
+    [
+        ("delete everything about peanuts", "I live in Oslo.", "I live in Oslo."),
+        ("vergiss alles über Erdnüsse", "mit Anna", "mit Anna"),
+        ("What's my favorite color?", "My dentist is Lenz.", "My dentist is Lenz."),
+        ("Wann ist der Zahnarzt?", "Das Auto steht in Mainz.", "Das Auto steht in Mainz."),
+        ("¿Dónde está el coche?", "Mi jefe vive en Lugo.", "Mi jefe vive en Lugo."),
+        (
+            "How much lisinopril do I take?",
+            "I take 40 mg.",
+            "How much lisinopril do I take? I take 40 mg.",
+        ),
+        (
+            "Who painted the shed?",
+            "somebody from Mainz",
+            "Who painted the shed? somebody from Mainz",
+        ),
+    ],
+)
+async def test_an_open_question_is_kept_only_with_what_answers_it(
+    kb: KnowledgeBase, session: Session, asked: str, said: str, kept: str
+) -> None:
+    await ask(kb, session, asked)
+    await ask(kb, session, said)
+    assert journal(kb).split(" ", 2)[2].strip().endswith(kept)
+    assert kept.startswith(asked) == (asked in journal(kb))
+
+
 async def test_what_may_be_a_statement_and_was_read_as_a_question_can_be_kept(
     kb: KnowledgeBase, session: Session
 ) -> None:

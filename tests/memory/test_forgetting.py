@@ -335,3 +335,31 @@ async def test_an_answer_goes_with_the_question_it_was_remembered_with_everywher
     said = "".join(conversation.line(message) for message in conversation.messages)
     assert "blue" not in said
     assert "Oslo" in said
+
+
+async def test_an_order_to_forget_what_nobody_said_is_told_that_it_stands_nowhere(
+    kb: KnowledgeBase,
+) -> None:
+    session = kb.sessions.create("test")
+    for said in ("delete everything about peanuts", "I live in Oslo.", "forget about peanuts"):
+        async with aclosing(kb.agent.turn(session, said)) as events:
+            async for _ in events:
+                pass
+    plan = kb.memory.forgetting.plan("peanuts")
+    assert plan.is_empty
+    assert plan.notes == []
+    kb.memory.forgetting.forget(plan)
+    assert "peanut" not in "".join(
+        each.content for each in kb.sessions.read_log(session.id).messages
+    )
+
+
+async def test_what_was_said_before_an_order_to_forget_it_is_counted(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test")
+    for said in ("Do peanuts go with rice?", "delete everything about peanuts"):
+        async with aclosing(kb.agent.turn(session, said)) as events:
+            async for _ in events:
+                pass
+    plan = kb.memory.forgetting.plan("peanuts")
+    assert not plan.is_empty
+    assert plan.messages

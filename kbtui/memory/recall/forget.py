@@ -34,8 +34,9 @@ from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.memory.services import Services
 from kbtui.offline.lines import sentences
+from kbtui.offline.orders import read_order
 from kbtui.search.results import Hit, OtherPlace
-from kbtui.sessions.log_records import TITLE, Mask
+from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 from kbtui.text import counted, enumerated
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -46,6 +47,7 @@ _MAX_HITS = 200
 _MAX_NAMED = 5
 _WRAP = re.compile(r"(?<=\S)\r?\n(?=[^\s>#*+|-])")
 _MIN_WORDS = 2
+_FORGETTING = ("forget", "erase", "delete")
 Words = frozenset[str]
 
 
@@ -71,6 +73,7 @@ class ForgetPlan:
         masks: What would be masked in each session.
         places: What would be rejected in the inbox: proposal id and key of the place.
         archived: The number of archive entries that would change.
+        asking: Session and number of the masked messages that only ask for this, or answer that.
     """
 
     text: str
@@ -80,6 +83,7 @@ class ForgetPlan:
     masks: tuple[tuple[str, tuple[Mask, ...]], ...] = ()
     places: tuple[tuple[str, str], ...] = ()
     archived: int = 0
+    asking: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -98,18 +102,28 @@ class ForgetPlan:
     @property
     def messages(self) -> int:
         """The number of messages that stated it."""
-        return sum(mask.message != TITLE for _, masks in self.masks for mask in masks)
+        return sum(message != TITLE for message in self._said)
 
     @property
     def is_empty(self) -> bool:
         """Whether it was neither written nor said anywhere."""
-        return not (self.matches or self.masks or self.places or self.archived)
+        return not (self.matches or self._said or self.places or self.archived)
+
+    @property
+    def _said(self) -> list[int]:
+        """The messages and titles that said it, not counting those that ask to forget it."""
+        return [
+            mask.message
+            for session, masks in self.masks
+            for mask in masks
+            if (session, mask.message) not in self.asking
+        ]
 
     @property
     def notes(self) -> list[str]:
         """Further consequences, one sentence each."""
         said = [f"Nothing is left of {path}: it is deleted." for path in self.entries]
-        if titles := sum(mask.message == TITLE for _, masks in self.masks for mask in masks):
+        if titles := self._said.count(TITLE):
             said.append(f"{counted(titles, 'title')} of conversations said so.")
         if self.messages:
             count = "A message" if self.messages == 1 else f"{self.messages} messages"
@@ -155,17 +169,19 @@ class Forgetting:
             is_told = any(each.line or each.key == SUMMARY for each in found)
             if is_told and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
+        masks, asking = self._masks(facts)
         return ForgetPlan(
             text,
             facts,
             tuple(matches),
             tuple(empty),
-            tuple(self._masks(facts)),
+            tuple(masks.items()),
             tuple(self._places(facts)),
             sum(
                 any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
                 for entry in self._services.archive.entries()
             ),
+            asking,
         )
 
     def _facts(self, text: str) -> tuple[Words, ...]:
@@ -271,14 +287,21 @@ class Forgetting:
             if data is not None:
                 yield path, data
 
-    def _masks(self, facts: Sequence[Words]) -> Iterator[tuple[str, tuple[Mask, ...]]]:
+    def _masks(
+        self, facts: Sequence[Words]
+    ) -> tuple[dict[str, tuple[Mask, ...]], frozenset[tuple[str, int]]]:
+        """Return the masks of each session, and which messages of all only ask to forget."""
+        masks: dict[str, tuple[Mask, ...]] = {}
+        asking: set[tuple[str, int]] = set()
         for info in self._services.sessions.list():
             try:
-                found = masks_of(self._services.sessions.read_log(info.id), facts)
+                log = self._services.sessions.read_log(info.id)
             except KbtuiError:
                 continue
-            if found:
-                yield info.id, tuple(found)
+            if found := masks_of(log, facts):
+                masks[info.id] = tuple(found)
+                asking |= {(info.id, message) for message in _asking(log)}
+        return masks, frozenset(asking)
 
     def _places(self, facts: Sequence[Words]) -> Iterator[tuple[str, str]]:
         for plan in self._inbox.waiting():
@@ -286,6 +309,21 @@ class Forgetting:
                 proposed = "\n".join(place.theirs)
                 if states_any(proposed, facts):
                     yield plan.proposal.id, place.key
+
+
+def _asking(log: SessionLog) -> set[int]:
+    """Return the messages that order to forget something or answer that, and such a title."""
+    asking: set[int] = set()
+    is_order: bool | None = None
+    for message in log.messages:
+        if message.role == "user":
+            order = read_order(message.content)
+            is_first, is_order = is_order is None, order is not None and order.kind in _FORGETTING
+            if is_first and is_order:
+                asking.add(TITLE)
+        if is_order:
+            asking.add(message.id)
+    return asking
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -61,26 +62,41 @@ class Listing:
             if asked.period is None:
                 return self._coming(agenda.coming(self.today), "in the next two weeks")
             first, last = days_of(asked.period, self.today)
-            ahead = max(COMING_DAYS, (last - self.today).days)
+            ahead = max(0, (last - self.today).days) + COMING_DAYS
             found = agenda.coming(self.today, ahead)
             return self._coming(
-                [each for each in found if _overlaps(each, first, last)], _span(first, last)
+                [each for each in found if _overlaps(each, first, last)],
+                _span(first, last),
+                [each for each in found if each.first is not None and each.first > last],
             )
         groups = agenda.grouped(self.today)
         tasks = [item for name in GROUPS for item in groups[name]]
-        if asked.period is not None:
-            last = days_of(asked.period, self.today)[1]
-            tasks = [each for each in tasks if each.day is None or each.day <= last]
-        return self._tasks(tasks)
+        if asked.period is None:
+            return self._tasks(tasks)
+        last = days_of(asked.period, self.today)[1]
+        due = [each for each in tasks if each.day is None or each.day <= last]
+        return self._tasks(due, [each for each in tasks if each not in due], last)
 
-    def _tasks(self, tasks: list[AgendaItem]) -> Listed:
+    def _tasks(
+        self, tasks: list[AgendaItem], later: Sequence[AgendaItem] = (), until: date | None = None
+    ) -> Listed:
         summary = counted(len(tasks), "open task")
+        if later and not tasks and until is not None:
+            head = f"Nothing is open {_until(until, self.today)}. Later:"
+            return self._listed(head, [self._item(each) for each in later], summary)
         head = f"{summary}:" if tasks else "Nothing is open."
-        return self._listed(head, [self._item(each) for each in tasks], summary)
+        listed = self._listed(head, [self._item(each) for each in tasks], summary)
+        return listed._replace(more=(*listed.more, f"{len(later):,} later.")) if later else listed
 
-    def _coming(self, items: list[AgendaItem], when: str) -> Listed:
-        head = f"Coming {when}:" if items else f"Nothing has a date {when}."
-        return self._listed(head, [self._item(each) for each in items], f"{len(items)} coming")
+    def _coming(
+        self, items: list[AgendaItem], when: str, later: Sequence[AgendaItem] = ()
+    ) -> Listed:
+        summary = f"{len(items)} coming"
+        if later and not items:
+            head, items = f"Nothing has a date {when}. The next after that:", [later[0]]
+        else:
+            head = f"Coming {when}:" if items else f"Nothing has a date {when}."
+        return self._listed(head, [self._item(each) for each in items], summary)
 
     def _item(self, item: AgendaItem) -> ListedLine:
         box = f"{_BOX.get(item.task.mark, '☐')} " if item.task is not None else ""
@@ -126,6 +142,10 @@ def _span(first: date, last: date) -> str:
         if first != last
         else f"on {first:%A} {first.day} {first:%B}"
     )
+
+
+def _until(day: date, today: date) -> str:
+    return "today" if day == today else f"until {short_day(day, today)}"
 
 
 def _on(day: date, today: date) -> str:

@@ -210,3 +210,22 @@ async def test_what_happened_today_was_awful_is_kept_as_said(kb: KnowledgeBase) 
     assert await _answer(kb, "What happened today was awful") == "Noted."
     (line,) = day_lines(kb.library, f"memory/{local_day()}.md")
     assert line.text == "What happened today was awful"
+
+
+async def test_what_is_due_later_is_told_where_nothing_is_due_in_the_time_asked_for(
+    kb: KnowledgeBase,
+) -> None:
+    due = local_day() + timedelta(days=5)
+    await _answer(kb, f"todo: call the garage by {due}")
+    for question in ("what do I have to do today?", "was muss ich morgen tun?"):
+        answer = await _answer(kb, question)
+        assert answer.startswith("Nothing is open ")
+        assert "call the garage" in answer
+    coming = await _answer(kb, "what's coming tomorrow?")
+    assert coming.startswith("Nothing has a date on ")
+    assert "call the garage" in coming
+    await _answer(kb, "todo: buy milk")
+    answer = await _answer(kb, "what do I have to do today?")
+    assert answer.startswith("1 open task:")
+    assert "buy milk" in answer
+    assert "1 later." in answer

@@ -71,12 +71,17 @@ def _wordings() -> list[frozenset[str]]:
 
 def tells_of_a_list(text: str) -> bool:
     """Return whether a text begins like such a question and goes on as a statement."""
-    rest = _without(text, days_named(text, date.max.replace(year=2000)))
+    rest = without_days(text)
     for kind in _KINDS:
         after = begins(rest, of_all(f"asks_{kind}"))
         if after and begins(after, of_all("asserts")) is not None:
             return True
     return False
+
+
+def without_days(text: str) -> str:
+    """Return a text without the days that it names."""
+    return _without(text, days_named(text, date.max.replace(year=2000), way=1))
 
 
 def _without(text: str, times: list[NamedDay]) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, get_args
 
 from kbtui.knowledge.format.document import Document
-from kbtui.offline.asked import tells_of_a_list
-from kbtui.offline.language import begins, language_of, of_all, tokens, unmatched
+from kbtui.offline.asked import tells_of_a_list, without_days
+from kbtui.offline.dated import time_named
+from kbtui.offline.language import begins, language_of, languages, of_all, tokens, unmatched
 from kbtui.offline.lines import sentences
 from kbtui.offline.orders import Order, OrderKind, read_order, without_lead
 from kbtui.redaction.redact import redact
@@ -30,6 +32,7 @@ _END_OF_TITLE = re.compile(r"[.;:!?(\n]")
 _TITLE_WIDTH = 60
 _MIN_TITLE = 20
 _MIN_STATEMENT_WORDS = 4
+_MAX_BETWEEN = 8  # words of a time within a phrase
 # Messages longer than people type at once were pasted.
 _MAX_CHARACTERS = 4_000
 _MAX_LINES = 40
@@ -159,7 +162,10 @@ def _classify_command(text: str) -> Reading | None:
     kind = max(_KEEPS, key=counts.__getitem__)
     rest = begins(text, of_all(kind))
     is_none = asks(sentences(text)[0]) or begins(text, of_all("recall")) is not None
-    if is_none or not rest or not tokens(rest):
+    if not is_none and rest is None and _asks_for_task(text):
+        return Reading("task", text)
+    is_asked = language_of(text).list("question").match(text, found) > counts[kind]
+    if is_none or is_asked or not rest or not tokens(rest):
         return None
     if kind == "decision":
         says_all = begins(text, of_all("keeps")) is not None
@@ -167,6 +173,28 @@ def _classify_command(text: str) -> Reading | None:
     # "Remind me to" stays as typed; a label such as "todo:" says no more than the checkbox.
     is_label = text[found[counts[kind] - 1].end :].lstrip().startswith(":")
     return Reading(kind, rest if kind != "task" or is_label else text)
+
+
+def _asks_for_task(text: str) -> bool:
+    """Return whether a message leads to a task with a time inside: *remind me on Friday to ...*."""
+    found = tokens(text)
+    for phrase in _task_phrases() if found else ():
+        head, last = phrase[:-1], phrase[-1]
+        words = [each.word for each in found[: len(head) + _MAX_BETWEEN]]
+        if tuple(words[: len(head)]) == head and last in words[len(head) + 1 :]:
+            at = words.index(last, len(head) + 1)
+            inside = text[found[len(head) - 1].end : found[at].start]
+            is_time = without_days(inside) != " ".join(inside.split()) or bool(time_named(inside))
+            return len(found) > at + 1 and is_time
+    return False
+
+
+@cache
+def _task_phrases() -> list[tuple[str, ...]]:
+    """Return the phrases of more than one word that lead to a task, as words."""
+    phrases = [phrase for language in languages() for phrase in language.lists["task"]]
+    words = [tuple(each.word for each in tokens(phrase)) for phrase in phrases]
+    return [each for each in words if len(each) > 1]
 
 
 def _classify_question(text: str) -> Reading:

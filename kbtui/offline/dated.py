@@ -14,6 +14,7 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
+from kbtui.offline.frames import holds_frame
 from kbtui.offline.language import folded, language_of, languages, tokens
 from kbtui.offline.times import Period, clock_times, times_in
 
@@ -59,7 +60,59 @@ def days_named(text: str, said: date | None, *, way: int = 0) -> list[NamedDay]:
     for each in found:
         if not kept or each.start >= kept[-1].end:
             kept.append(each)
-    return kept
+    return _spans(text, kept)
+
+
+def _spans(text: str, days: list[NamedDay]) -> list[NamedDay]:
+    """Return the days with those in between: *from 5 to 8 December*, *Monday till Thursday*.
+
+    What is moved from one day to another isn't on both.
+    """
+    if not days or holds_frame(text, "delaying"):
+        return days
+    through = _span_patterns()[1]
+    found: list[NamedDay] = []
+    for each in days:
+        since, joined = 0, each
+        if found:
+            before, since = found[-1], found[-1].end
+            is_later = before.period.first < each.period.first
+            if is_later and through.fullmatch(text, since, each.start):
+                first = found.pop().period.first
+                joined = NamedDay(before.start, each.end, each.period._replace(first=first))
+        is_alone = joined is each and each.period.unit == "day"
+        found.append(_with_number(text, each, since) if is_alone else joined)
+    return found
+
+
+def _with_number(text: str, named: NamedDay, since: int) -> NamedDay:
+    """Return a day with the number of another beside it: *5 to* 8 December, December 5 *to 8*."""
+    ends, _, behind = _span_patterns()
+    start, end, period = named
+    day = period.first
+    if text[start].isdecimal():
+        match = ends.search(text, since, start)
+        if match and 0 < (number := int(match["day"])) < day.day:
+            return NamedDay(match.start("day"), end, period._replace(first=day.replace(day=number)))
+    elif match := behind.match(text, end):
+        number = int(match["day"])
+        if day.day < number <= calendar.monthrange(day.year, day.month)[1]:
+            return NamedDay(start, match.end(), period._replace(last=day.replace(day=number)))
+    return named
+
+
+@cache
+def _span_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return what stands between two days: behind a number, by itself, and before a number."""
+    listed = {phrase for each in languages() for phrase in each.lists["through"]}
+    words = "|".join(sorted(map(re.escape, listed), key=len, reverse=True))
+    between = rf"(?:\s+(?:{words})(?!\w)['\u2019]?\s*|\s*[-\u2013\u2014]\s*)"
+    number = r"(?<![\w.,:/-])(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?"
+    return (
+        re.compile(rf"{number}{between}$", re.IGNORECASE),
+        re.compile(between, re.IGNORECASE),
+        re.compile(rf"{between}(?P<day>\d{{1,2}})(?![\w:.]\d|\w)", re.IGNORECASE),
+    )
 
 
 def time_named(text: str) -> str:
@@ -123,7 +176,8 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     year = r"(?:,?[ \t]+(?:del?[ \t]+)?(?P<year>\d{4}))?(?!\w)"
     return (
         re.compile(
-            r"(?<![\w.,:/-])(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?[ \t]+"
+            r"(?:(?<![\w.,:/-])|(?<=(?<!\d)\d-)|(?<=(?<!\d)\d\d-))"
+            r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?[ \t]+"
             r"(?:of[ \t]+|de[ \t]+|d['\u2019])?"
             rf"(?P<month>{words})\b\.?{year}",
             re.IGNORECASE,

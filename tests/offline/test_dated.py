@@ -123,3 +123,28 @@ def test_a_sentence_with_the_same_words_is_no_such_question(text: str) -> None:
 def test_what_happened_as_the_subject_of_a_statement_is_kept_as_said() -> None:
     assert read_message("What happened today was awful").kind == "statement"
     assert read_message("what happened to my car").kind == "question"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("Nachtdienst vom 5. bis 8. Dezember", "2026-12-05", "2026-12-08"),
+        ("Nachtdienst vom 5.12. bis 8.12.", "2026-12-05", "2026-12-08"),
+        ("Conference 30 November to 2 December", "2026-11-30", "2026-12-02"),
+        ("5-8 December: Rome", "2026-12-05", "2026-12-08"),
+        ("Rome, December 5\u20138", "2026-12-05", "2026-12-08"),
+        ("in Rome Monday through Wednesday", "2026-11-30", "2026-12-02"),
+        ("2026-12-05 to 2026-12-08", "2026-12-05", "2026-12-08"),
+        ("de vacaciones del 5 al 8 de diciembre", "2026-12-05", "2026-12-08"),
+        ("en congé du 5 au 8 décembre", "2026-12-05", "2026-12-08"),
+        ("in ferie dal 5 all'8 dicembre", "2026-12-05", "2026-12-08"),
+        ("28. Dezember bis 3. Januar", "2026-12-28", "2027-01-03"),
+        ("The parent evening moved from 8 to 10 December", "2026-12-10", "2026-12-10"),
+        ("open from 9 to 5 December", "2026-12-05", "2026-12-05"),
+        ("December 5 to 8:30", "2026-12-05", "2026-12-05"),
+        ("call 555-08 on 5 December", "2026-12-05", "2026-12-05"),
+    ],
+)
+def test_days_from_one_to_another_are_one_span(text: str, first: str, last: str) -> None:
+    (found,) = days_named(text, date(2026, 11, 29), way=1)
+    assert (str(found.period.first), str(found.period.last)) == (first, last)

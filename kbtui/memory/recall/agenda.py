@@ -309,7 +309,18 @@ def due_text(item: AgendaItem, today: date) -> str:
         return f"in {item.first:%B}{year}"
     if item.unit == "week":
         return f"in the week of {short_day(item.first, today)}"
-    return f"{'by ' if item.task is not None else ''}{short_day(item.day, today)}"
+    is_task = item.task is not None
+    return f"by {short_day(item.day, today)}" if is_task else short_days(item, today)
+
+
+def short_days(item: AgendaItem, today: date) -> str:
+    """Return the day or days of a line, as short as it stays clear, as from 5 to 8 Dec."""
+    first, last = item.first, item.day
+    if first is None or last is None or first == last:
+        return short_day(last, today) if last is not None else ""
+    begun = f"{first.day}" if first.month == last.month else f"{first.day} {first:%b}"
+    year = f" {last.year}" if last.year != today.year else ""
+    return f"{begun}\u2013{last.day} {last:%b}{year}"
 
 
 def named_day(text: str, today: date) -> date | None:

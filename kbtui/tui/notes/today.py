@@ -9,7 +9,7 @@ from datetime import date
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.recall.agenda import AgendaItem, short_day
+from kbtui.memory.recall.agenda import AgendaItem, short_day, short_days
 from kbtui.text import clean_line
 from kbtui.tui.markdown.source import Cell, Section
 
@@ -71,7 +71,11 @@ def _row(item: AgendaItem, today: date) -> tuple[Cell, ...]:
     if item.day is None or item.first is None:
         return (text,)
     is_late = item.day < today
-    when = f"{item.first:%B}" if item.unit == "month" else short_day(item.day, today)
+    when = short_day(item.day, today)
+    if item.unit == "month":
+        when = f"{item.first:%B}"
+    elif item.task is None:
+        when = short_days(item, today)
     if item.unit == "week":
         when = f"from {item.first.day} {item.first:%b}"
     return Cell(f"{when:<{_WHEN_COLUMNS}}", strong=is_late or item.day == today), text

@@ -10,11 +10,14 @@ from typing import NamedTuple
 from kbtui.memory.recall.agenda import (
     COMING_DAYS,
     GROUPS,
+    Agenda,
     AgendaItem,
+    NewerDay,
     SaidLine,
     agenda_seen,
     day_lines,
     due_text,
+    newer_days,
     short_day,
 )
 from kbtui.memory.records.journal import day_of
@@ -60,47 +63,53 @@ class Listing:
         agenda = agenda_seen(self.view)
         if asked.kind == "coming":
             if asked.period is None:
-                return self._coming(agenda.coming(self.today), "in the next two weeks")
+                found = agenda.coming(self.today)
+                return self._coming(self._items(found, agenda), "in the next two weeks")
             first, last = days_of(asked.period, self.today)
             ahead = max(0, (last - self.today).days) + COMING_DAYS
             found = agenda.coming(self.today, ahead)
             return self._coming(
-                [each for each in found if _overlaps(each, first, last)],
+                self._items([each for each in found if _overlaps(each, first, last)], agenda),
                 _span(first, last),
-                [each for each in found if each.first is not None and each.first > last],
+                self._items([each for each in found if _is_after(each, last)][:1], agenda),
             )
         groups = agenda.grouped(self.today)
         tasks = [item for name in GROUPS for item in groups[name]]
         if asked.period is None:
-            return self._tasks(tasks)
+            return self._tasks(self._items(tasks, agenda))
         last = days_of(asked.period, self.today)[1]
         due = [each for each in tasks if each.day is None or each.day <= last]
-        return self._tasks(due, [each for each in tasks if each not in due], last)
+        later = [each for each in tasks if each not in due]
+        return self._tasks(self._items(due, agenda), self._items(later, agenda), last)
 
     def _tasks(
-        self, tasks: list[AgendaItem], later: Sequence[AgendaItem] = (), until: date | None = None
+        self, tasks: list[ListedLine], later: Sequence[ListedLine] = (), until: date | None = None
     ) -> Listed:
         summary = counted(len(tasks), "open task")
         if later and not tasks and until is not None:
             head = f"Nothing is open {_until(until, self.today)}. Later:"
-            return self._listed(head, [self._item(each) for each in later], summary)
+            return self._listed(head, later, summary)
         head = f"{summary}:" if tasks else "Nothing is open."
-        listed = self._listed(head, [self._item(each) for each in tasks], summary)
+        listed = self._listed(head, tasks, summary)
         return listed._replace(more=(*listed.more, f"{len(later):,} later.")) if later else listed
 
     def _coming(
-        self, items: list[AgendaItem], when: str, later: Sequence[AgendaItem] = ()
+        self, items: list[ListedLine], when: str, later: Sequence[ListedLine] = ()
     ) -> Listed:
         summary = f"{len(items)} coming"
         if later and not items:
-            head, items = f"Nothing has a date {when}. The next after that:", [later[0]]
+            head, items = f"Nothing has a date {when}. The next after that:", [*later]
         else:
             head = f"Coming {when}:" if items else f"Nothing has a date {when}."
-        return self._listed(head, [self._item(each) for each in items], summary)
+        return self._listed(head, items, summary)
 
-    def _item(self, item: AgendaItem) -> ListedLine:
+    def _items(self, items: Sequence[AgendaItem], agenda: Agenda) -> list[ListedLine]:
+        newer = newer_days(items, agenda, self.view, self.today)
+        return [self._item(*pair) for pair in zip(items, newer, strict=True)]
+
+    def _item(self, item: AgendaItem, newer: NewerDay | None) -> ListedLine:
         box = f"{_BOX.get(item.task.mark, '☐')} " if item.task is not None else ""
-        when = due_text(item, self.today)
+        when = " · ".join(filter(None, (due_text(item, self.today), str(newer or ""))))
         return ListedLine(item.path, item.line, item.title, item.text, f"{box}{item.text}", when)
 
     def _day(self, first: date, last: date) -> Listed:
@@ -118,7 +127,7 @@ class Listing:
         head = f"What you said {when}:" if lines else f"You said nothing {when}."
         return self._listed(head, lines, counted(len(lines), "line"))
 
-    def _listed(self, head: str, lines: list[ListedLine], summary: str) -> Listed:
+    def _listed(self, head: str, lines: Sequence[ListedLine], summary: str) -> Listed:
         rest = len(lines) - _MAX_LINES
         more = (f"And {rest:,} more.",) if rest > 0 else ()
         return Listed(head, tuple(lines[:_MAX_LINES]), more, summary)
@@ -134,6 +143,10 @@ def _overlaps(item: AgendaItem, first: date, last: date) -> bool:
     return (
         item.first is not None and item.day is not None and item.first <= last and item.day >= first
     )
+
+
+def _is_after(item: AgendaItem, day: date) -> bool:
+    return item.first is not None and item.first > day
 
 
 def _span(first: date, last: date) -> str:

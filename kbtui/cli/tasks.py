@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from kbtui.knowledge.format.tasks import Field
-    from kbtui.memory.recall.agenda import AgendaItem, When
+    from kbtui.memory.recall.agenda import AgendaItem, NewerDay, When
     from kbtui.workspace.layout import Layout
 
 _HEADINGS: dict[str, str] = {
@@ -41,7 +41,8 @@ def tasks(place: WorkspaceOption, words: tuple[str, ...], as_json: bool, ics: bo
     if ics and as_json:
         raise UsageError("--ics and --json are two forms.", "Choose one of them.")
     from kbtui.clock import local_now
-    from kbtui.memory.recall.agenda import GROUPS
+    from kbtui.memory.recall.agenda import GROUPS, newer_days
+    from kbtui.views.view import Audience
 
     now = local_now()
     with place.opened() as kb:
@@ -60,7 +61,9 @@ def tasks(place: WorkspaceOption, words: tuple[str, ...], as_json: bool, ics: bo
         elif as_json:
             say_json([_shape(name, item, kb.workspace) for name, item in found])
         else:
-            _say(found, now.date(), kb.workspace)
+            view = kb.seen_by(Audience.OWN_MODEL)
+            newer = newer_days([item for _, item in found], agenda, view, now.date())
+            _say(found, newer, now.date(), kb.workspace)
     return 0 if found or not words else 1
 
 
@@ -73,17 +76,19 @@ def _say_calendar(items: list[AgendaItem], hidden: int) -> None:
         note(f"kbtui: {counted(hidden, 'private task')} left out.")
 
 
-def _say(found: list[tuple[When, AgendaItem]], today: date, layout: Layout) -> None:
+def _say(
+    found: list[tuple[When, AgendaItem]], newer: list[NewerDay | None], today: date, layout: Layout
+) -> None:
     from kbtui.memory.recall.agenda import due_text
 
     above = ""
-    for name, item in found:
+    for (name, item), instead in zip(found, newer, strict=True):
         if name != above:
             say_line(*([] if not above else ["\n"]), say_styled(_HEADINGS[name], bold=True))
             above = name
         when = due_text(item, today)
         place = f"{layout.file(item.path)}:{item.line}"
-        about = " · ".join(filter(None, (when, place)))
+        about = " · ".join(filter(None, (when, str(instead or ""), place)))
         say_line("  [ ] ", say_styled(item.text), "  ", say_styled(about, dim=True))
     if not found:
         note("kbtui: No task is open.")

@@ -67,3 +67,11 @@ def test_as_a_calendar_it_holds_to_the_standard_and_private_tasks_are_left_out(
 
 def test_two_forms_at_once_are_refused(notes: Command) -> None:
     assert notes("tasks", "--ics", "--json").status == 2
+
+
+def test_a_task_of_which_a_newer_line_tells_says_so(kbtui: Command) -> None:
+    due, other = (local_day() + timedelta(days=n) for n in (3, 5))
+    kbtui.ok("ask", f"todo: the rent is due on {due:%d %B}")
+    kbtui.ok("ask", f"The rent is due on {other:%d %B} now")
+    (line,) = [each for each in kbtui.ok("tasks").out.splitlines() if "the rent" in each]
+    assert f"newer: {other:%a} {other.day}" in line

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from kbtui.clock import local_day
 from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.recall.agenda import AgendaItem, agenda_seen, day_lines, due_text
-from kbtui.views.view import Audience
+from kbtui.memory.recall.agenda import AgendaItem, agenda_seen, day_lines, due_text, newer_days
+from kbtui.search.results import NewerLine
+from kbtui.views.view import Audience, View
 from tests.agent.conftest import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 FRIDAY = datetime(2026, 11, 27, 20, 33).astimezone()
@@ -229,3 +230,33 @@ async def test_what_is_due_later_is_told_where_nothing_is_due_in_the_time_asked_
     assert answer.startswith("1 open task:")
     assert "buy milk" in answer
     assert "1 later." in answer
+
+
+async def test_what_a_newer_line_put_off_says_so_wherever_it_is_listed(kb: KnowledgeBase) -> None:
+    today = local_day()
+    old, new = today + timedelta(days=2), today + timedelta(days=4)
+    await _answer(kb, f"The plumber comes on {old:%d %B} at 9")
+    await _answer(kb, f"The plumber comes on {new:%d %B} at 11 now")
+    coming = (await _answer(kb, "what's coming?")).splitlines()
+    (first,) = [each for each in coming if "at 9" in each]
+    (second,) = [each for each in coming if "at 11" in each]
+    assert f"newer: {new:%a} {new.day}" in first
+    assert "newer" not in second
+    for audience in (Audience.OWN_MODEL, Audience.OTHER_AGENT):
+        agenda, view = kb.agenda(), kb.seen_by(audience)
+        told = newer_days(agenda.coming(today), agenda, view, today)
+        assert [bool(each) for each in told] == [True, False]
+
+
+def test_a_newer_line_that_names_no_day_is_quoted(kb: KnowledgeBase) -> None:
+    item = AgendaItem("memory/2026-11-27.md", "", 3, "The plumber comes on Tuesday", FRIDAY.date())
+
+    class Told:
+        def newer(self, texts: Iterable[str]) -> dict[str, NewerLine]:
+            line = NewerLine(
+                "memory/2026-11-28.md", 3, "The plumber comes no more", FRIDAY.date(), 0
+            )
+            return dict.fromkeys(texts, line)
+
+    told = newer_days([item], kb.agenda(), cast("View", Told()), FRIDAY.date())
+    assert [str(each) for each in told] == ["newer: The plumber comes no more"]

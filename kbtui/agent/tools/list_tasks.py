@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kbtui.agent.newer_lines import bracketed
 from kbtui.agent.tools.base import ToolContext, ToolResult, flag, number, spec, text
 from kbtui.memory.recall.agenda import GROUPS, AgendaItem, When, agenda_seen
+from kbtui.search.results import NewerLine
 from kbtui.text import counted, shorten
 
 _LIMIT = 50
@@ -39,7 +41,8 @@ class ListTasks:
         found = [("coming", item) for item in agenda.coming(today)] if is_coming else tasks
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
-        lines = [_line(context, name, item) for name, item in shown]
+        newer = context.view.newer(item.text for _, item in shown)
+        lines = [_line(context, name, item, newer.get(item.text)) for name, item in shown]
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
         kind = ("dated line", "dated lines") if is_coming else ("open task", "open tasks")
@@ -49,11 +52,12 @@ class ListTasks:
         return ToolResult("\n".join([head, *lines]), summary, data)
 
 
-def _line(context: ToolContext, name: str, item: AgendaItem) -> str:
+def _line(context: ToolContext, name: str, item: AgendaItem, newer: NewerLine | None) -> str:
     source = context.sources.add(item.path, item.line, item.text, item.title)
     day = "" if item.day is None else f", {_day_of(item)}"
     box = f"[{item.task.mark}] " if item.task is not None else ""
-    return f"- {box}{shorten(item.text, _WIDTH)} ({name}{day}) [{source.n}]"
+    behind = f" {bracketed(newer, context.now().date())}" if newer is not None else ""
+    return f"- {box}{shorten(item.text, _WIDTH)} ({name}{day}) [{source.n}]{behind}"
 
 
 def _day_of(item: AgendaItem) -> str:

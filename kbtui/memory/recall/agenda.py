@@ -25,7 +25,7 @@ from kbtui.offline.dated import NamedDay, days_named, time_named
 from kbtui.offline.frames import event_verbs, spoken_in
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
-from kbtui.text import clean_line, fold
+from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace.files import blob_of, text_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ _CACHE_LIMIT = 100_000  # files
 _TIME_LEAD = re.compile(r"(?:~~)?(\d\d:\d\d)[ \t]+")
 _HEAD = 200  # characters of a line that are shown
 # What a file needs to have for there to be anything in it: a box, a date, or the name of a month.
+_NEWER_WIDTH = 60
 _MAY_HAVE = re.compile(
     rb"\[[ /]\]|\d{4}-\d\d-\d\d|\d[ \t.]|(?i:jan|feb|m.{0,2}r|apr|ma[iy]|mag|jui?n|jul|lug|giu|aug"
     rb"|ago|ao.{0,2}t|sep|set|oct|okt|ott|nov|dec|dez|dic|d\xc3\xa9c)"
@@ -127,11 +128,53 @@ class Agenda(NamedTuple):
         for item in sorted((*self.tasks, *self.dated), key=_order):
             if item.day is None or item.first is None or item.day < today or item.first > until:
                 continue
-            same = item.first, fold(re.sub(r"\W+", " ", item.text)).strip()
+            same = item.first, _words(item.text)
             if same not in seen:
                 seen.add(same)
                 found.append(item)
         return found
+
+
+def _words(text: str) -> str:
+    """Return what a line says, without case and signs, to tell that two say the same."""
+    return fold(re.sub(r"\W+", " ", text)).strip()
+
+
+class NewerDay(NamedTuple):
+    """What a newer line says of a task or a dated line: its day, or else the line itself."""
+
+    text: str
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"newer: {self.text}"
+
+
+def newer_days(
+    items: Sequence[AgendaItem], agenda: Agenda, view: View, today: date
+) -> list[NewerDay | None]:
+    """Return for each item what a newer line says instead, where one is known.
+
+    Args:
+        items: Tasks and dated lines.
+        agenda: Where the day of a newer line is looked up.
+        view: What may be told.
+        today: The day, to name others from it.
+    """
+    found = view.newer(each.text for each in items)
+    days = {_words(each.text): each for each in (*agenda.dated, *agenda.tasks)} if found else {}
+    told: list[NewerDay | None] = []
+    for item in items:
+        newer = found.get(item.text)
+        if newer is None:
+            told.append(None)
+            continue
+        other = days.get(_words(without_dates(newer.text)))
+        day = short_days(other, today) if other is not None else ""
+        said = day or shorten(clean_line(newer.text), _NEWER_WIDTH)
+        told.append(NewerDay(said, newer.path, newer.line))
+    return told
 
 
 def group_of(item: AgendaItem, today: date) -> When:

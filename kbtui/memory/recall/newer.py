@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kbtui.derived import DerivedDatabase
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import Entry, parse_entry
+from kbtui.listeners import Listeners
 from kbtui.memory.comparing.line import statement_of
 from kbtui.memory.comparing.same_thing import (
     MAX_LENGTH,
@@ -135,6 +136,7 @@ class Newer:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._listeners: Listeners[[]] = Listeners()
 
     # Keeping up ---------------------------------------------------------------------------------
 
@@ -143,6 +145,10 @@ class Newer:
         if self._thread is None:
             self._thread = threading.Thread(target=self._follow, name="kbtui-newer", daemon=True)
             self._thread.start()
+
+    def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener` whenever files were read, in whatever thread; return an unsubscriber."""
+        return self._listeners.add(listener)
 
     def wake(self) -> None:
         """Have the thread look for changes."""
@@ -210,7 +216,9 @@ class Newer:
                 if seconds is None:
                     self._yields(self._stop)
                 done += 1
-            return done
+        if done:
+            self._listeners.tell()
+        return done
 
     def _states(self) -> dict[str, str]:
         """Return the files that may hold statements, each with what changes as it does."""

@@ -321,6 +321,7 @@ class KbtuiApp(KeysInOrder):
         with self._services_lock:
             if self._is_closing:
                 return
+            kb.newer.subscribe(self._newer_lines_found)
             kb.start()
         kb.models.warm_up()
         freeze_objects()
@@ -363,6 +364,14 @@ class KbtuiApp(KeysInOrder):
         """Forward a commit; called in the thread that made it, perhaps during shutdown."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self._post_to_main, KnowledgeChanged(changed.paths, changed.actor))
+
+    def _newer_lines_found(self) -> None:
+        """Have the note that is open marked anew; called in the thread that reads the lines."""
+        with contextlib.suppress(RuntimeError):
+            self.call_later(self._mark_newer_lines)
+
+    def _mark_newer_lines(self) -> None:
+        self.main.notes.newer_lines_found()
 
     def _post_to_main(self, message: KnowledgeChanged) -> None:
         self.main.post_message(message)

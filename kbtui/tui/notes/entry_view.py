@@ -255,15 +255,14 @@ class EntryView(Pane):
         self._mark_outdated(document)
         self.post_message(self.Opened(document))
         if document.is_today:
-            above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
-            self.document = document = replace(document, above=above)
-            self._show_source(document.source(), top=None)
+            await self._read_above()
+            document = self.document
         if document.entry is None and not document.is_picture:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
         if not document.is_picture:
             self.life = await asyncio.to_thread(read_life, self._kb, path)
-            self.document = document = with_life(document, self.life)
+            self.document = document = with_life(self.document, self.life)
         sharp = graphics_of(self.app) is not None
         steps = with_embeds(self._kb, document, links, sharp=sharp)
         async for links in in_threads(steps):
@@ -276,6 +275,14 @@ class EntryView(Pane):
             self.links = replace(links, mentions=mentions)
             source = await asyncio.to_thread(document.source, self.links)
             self._show_source(source, top=None)
+
+    async def _read_above(self) -> None:
+        """Show what is coming and what is open above the lines of today, if that is shown."""
+        above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
+        shown = self.document
+        if shown is not None and shown.is_today and above != shown.above:
+            self.document = replace(shown, above=above)
+            self._show_source(self.document.source(self.links), top=None)
 
     # Its life
 
@@ -359,6 +366,11 @@ class EntryView(Pane):
 
     # Newer lines
 
+    def newer_lines_found(self) -> None:
+        """Mark anew what newer lines are known of."""
+        if self.document is not None and not self.is_past:
+            self._mark_outdated(self.document)
+
     @latest("newer")
     async def _mark_outdated(self, document: Document) -> None:
         """Mark the lines of which a newer one is known."""
@@ -370,6 +382,8 @@ class EntryView(Pane):
         if found and shown is not None and shown.path == document.path:
             self._newer = found
             self.body.mark_outdated(found)
+        if found and shown is not None and shown.is_today:
+            await self._read_above()
 
     def _open_newer(self) -> bool:
         """Open the newer line of the one at the cursor, and return whether there is one."""

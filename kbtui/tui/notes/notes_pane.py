@@ -197,6 +197,11 @@ class NotesPane(Vertical):
         elif self._is_empty and any(today.is_page_of(path, day) for path in paths):
             self.show_today()
 
+    def newer_lines_found(self) -> None:
+        """Mark anew, in the note that is shown, what newer lines are known of."""
+        if self.editor is None and self.view is not None:
+            self.view.newer_lines_found()
+
     def day_changed(self) -> None:
         """Name days anew; what is being edited stays as it is."""
         self.panel.read_again()

@@ -22,6 +22,7 @@ from kbtui.memory.recall.agenda import (
     When,
     due_text,
     named_day,
+    newer_days,
     short_day,
 )
 from kbtui.presentation.notes import name_of
@@ -37,6 +38,7 @@ from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.row_list import RowList, justified_row
+from kbtui.views.view import Audience
 
 _HEADINGS: dict[When, str] = {
     "late": "Late",
@@ -78,6 +80,7 @@ class TaskList(RowList[Row]):
         self.items: Sequence[Row] = ()
         self.today = local_day()
         self.counts: dict[When, int] = {}
+        self.newer: dict[str, str] = {}
         super().__init__(classes=classes)
 
     @property
@@ -111,7 +114,12 @@ class TaskList(RowList[Row]):
         recurs = f"↻ {row.fields.recurrence}" if row.fields.recurrence else ""
         said = f"said {short_day(row.said, self.today)}" if row.said is not None else ""
         place = row.title or said or name_of(row.path)
-        parts = [(when, style), (recurs, ".rows--accent"), (clean_line(place), ".rows--muted")]
+        parts = [
+            (when, style),
+            (self.newer.get(row.text, ""), ".rows--accent"),
+            (recurs, ".rows--accent"),
+            (clean_line(place), ".rows--muted"),
+        ]
         return Content.assemble(*_joined([part for part in parts if part[0]]))
 
 
@@ -169,9 +177,17 @@ class TasksScreen(Finder):
 
     @latest("tasks")
     async def _read(self) -> None:
-        self._agenda = await asyncio.to_thread(self.kb.agenda)
+        self._agenda, self.rows.newer = await asyncio.to_thread(self._read_all)
         self.rows.empty = _NOTHING
         self._show()
+
+    def _read_all(self) -> tuple[Agenda, dict[str, str]]:
+        """Read the list, and for tasks what a newer line says; run in a thread."""
+        agenda = self.kb.agenda()
+        view = self.kb.seen_by(Audience.OWN_MODEL)
+        newer = newer_days(agenda.tasks, agenda, view, local_day())
+        told = zip(agenda.tasks, newer, strict=True)
+        return agenda, {each.text: str(instead) for each, instead in told if instead is not None}
 
     async def find(self, query: str) -> None:
         self._query = query
@@ -242,7 +258,7 @@ class TasksScreen(Finder):
         await self._read_now()
 
     async def _read_now(self) -> None:
-        self._agenda = await asyncio.to_thread(self.kb.agenda)
+        self._agenda, self.rows.newer = await asyncio.to_thread(self._read_all)
         self._show()
 
     def action_undo(self) -> None:

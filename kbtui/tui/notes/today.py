@@ -9,9 +9,10 @@ from datetime import date
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.recall.agenda import AgendaItem, short_day, short_days
+from kbtui.memory.recall.agenda import AgendaItem, NewerDay, newer_days, short_day, short_days
 from kbtui.text import clean_line
 from kbtui.tui.markdown.source import Cell, Section
+from kbtui.views.view import Audience
 
 _MAX_COMING = 8
 _MAX_OPEN = 6
@@ -46,30 +47,35 @@ def sections_of_today(kb: KnowledgeBase, today: date) -> tuple[Section, ...]:
         agenda = kb.agenda()
         groups = agenda.grouped(today)
         coming = agenda.coming(today, _AHEAD_DAYS)
-        found = (
-            _section("Coming", [*groups["late"], *coming], today, _MAX_COMING),
-            _section("Open", groups["undated"], today, _MAX_OPEN),
-        )
-        return tuple(each for each in found if each is not None)
+        view = kb.seen_by(Audience.OWN_MODEL)
+        found = []
+        for title, items, limit in (
+            ("Coming", [*groups["late"], *coming], _MAX_COMING),
+            ("Open", groups["undated"], _MAX_OPEN),
+        ):
+            shown = items[:limit] if len(items) > limit + 1 else items
+            newer = newer_days(shown, agenda, view, today)
+            rows = [_row(*pair, today) for pair in zip(shown, newer, strict=True)]
+            if items:
+                found.append(_section(title, items, rows))
+        return tuple(found)
     return ()
 
 
-def _section(title: str, items: Sequence[AgendaItem], today: date, limit: int) -> Section | None:
-    if not items:
-        return None
-    shown = items[:limit] if len(items) > limit + 1 else items
-    rows = [_row(item, today) for item in shown]
-    if len(items) > len(shown):
-        rows.append((Cell(f"… {len(items) - len(shown):,} more · T lists all tasks"),))
+def _section(title: str, items: Sequence[AgendaItem], rows: list[tuple[Cell, ...]]) -> Section:
+    if rest := len(items) - len(rows):
+        rows.append((Cell(f"… {rest:,} more · T lists all tasks"),))
     return Section(f"{title} {len(items):,}", cells=tuple(rows))
 
 
-def _row(item: AgendaItem, today: date) -> tuple[Cell, ...]:
-    """Return when, and what, which leads to its line."""
+def _row(item: AgendaItem, newer: NewerDay | None, today: date) -> tuple[Cell, ...]:
+    """Return when, what is newer, and what, which leads to its line."""
     box = "" if item.task is None else "☐ "
     text = Cell(f"{box}{clean_line(item.text)}", item.path, line=item.line)
+    instead = Cell(f"↗ {newer.text}", newer.path, line=newer.line) if newer is not None else None
+    rest = (text,) if instead is None else (instead, text)
     if item.day is None or item.first is None:
-        return (text,)
+        return rest
     is_late = item.day < today
     when = short_day(item.day, today)
     if item.unit == "month":
@@ -78,4 +84,4 @@ def _row(item: AgendaItem, today: date) -> tuple[Cell, ...]:
         when = short_days(item, today)
     if item.unit == "week":
         when = f"from {item.first.day} {item.first:%b}"
-    return Cell(f"{when:<{_WHEN_COLUMNS}}", strong=is_late or item.day == today), text
+    return Cell(f"{when:<{_WHEN_COLUMNS}}", strong=is_late or item.day == today), *rest

@@ -107,3 +107,11 @@ async def test_a_day_with_four_hundred_lines_is_shown(tmp_path: Path) -> None:
     async with running(tmp_path / "kb", size=(140, 50)) as shell:
         await shell.say("/today", wait=False)
         await shell.until(lambda: "Line number 5." in shown(shell))
+
+
+async def test_what_was_put_off_says_what_is_newer(tmp_path: Path) -> None:
+    old, new = (TODAY + timedelta(days=n) for n in (2, 4))
+    async with running(tmp_path / "kb", size=(140, 50), scripted=False) as shell:
+        await shell.say(f"The plumber comes on {old:%d %B} at 9")
+        await shell.say(f"The plumber comes on {new:%d %B} at 11 now")
+        await shell.until(lambda: f"↗ {new:%a} {new.day}" in shown(shell))

@@ -197,17 +197,13 @@ class UserSentences:
             return ""
         theirs = _telling_words(claim.text)
         begun = [*_as_begun(theirs, subject)]
-        clauses = _CLAUSE.split(said.text) if not (said.frames or said.denies) else []
         if _telling_words(said.text) in (begun, theirs):
             return claim.text
-        for each in clauses:
-            if _telling_words(each) == begun:
-                return min(claim.text, each, key=lambda text: len(tokens(text)))
-        own = [each for each in _telling_words(said.text) if each not in _pronouns(said.text)]
-        lead = theirs[: len(theirs) - len(own)]
-        rest = iter([word for each in row.of.questions for word in _telling_words(each)])
-        is_led = own and lead and theirs[len(lead) :] == own and all(each in rest for each in lead)
-        return claim.text if is_led else ""
+        if not (said.frames or said.denies):
+            for each in _CLAUSE.split(said.text):
+                if _telling_words(each) == begun:
+                    return min(claim.text, each, key=lambda text: len(tokens(text)))
+        return claim.text if _is_led_by_question(row, theirs) else ""
 
     def _standing_alone(self, found: Sequence[_Row], claim: Sentence) -> list[_Row]:
         """Return the sentences without those that only name what a pronoun of another means."""
@@ -250,6 +246,16 @@ class UserSentences:
         wanted = claim.stems - row.sentence.stems
         before = reversed(self._rows[: self._rows.index(row)])
         return [(noun, each) for each in before if (noun := _noun_in(each.sentence.text, wanted))]
+
+
+def _is_led_by_question(row: _Row, words: Sequence[str]) -> bool:
+    """Return whether words are those of a sentence, behind some of the question it answers."""
+    text = row.sentence.text
+    own = [each for each in _telling_words(text) if each not in _pronouns(text)]
+    lead = words[: len(words) - len(own)]
+    asked = iter([word for each in row.of.questions for word in _telling_words(each)])
+    is_led = own and lead and words[len(lead) :] == own
+    return bool(is_led) and all(each in asked for each in lead)
 
 
 def _with_days(text: str, said: datetime | date | None) -> str:

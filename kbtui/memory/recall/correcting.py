@@ -9,7 +9,7 @@ was struck out or done, and the same value of something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from difflib import SequenceMatcher
@@ -21,7 +21,7 @@ from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.knowledge.entries.entry import EVOLUTION, append_to_section, parse_entry
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.document import read
+from kbtui.knowledge.format.document import Document, read
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.comparing.same_thing import is_newer
 from kbtui.memory.comparing.turned import names_in
@@ -42,7 +42,7 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES, short_name
 PlaceKind = Literal["line", "task", "heading", "summary", "decision", "journal", "index"]
 _MEMORY = "memory/MEMORY.md"
 _SUMMARY = "summary"
-_NO_PLACE = frozenset({"code", "quote", "comment", "html"})
+_NO_PLACE = frozenset({"property", "code", "quote", "comment", "html"})
 _NOT_SO = frozenset({QUOTED, SAYS, FICTION, PAST})
 _MIN_SHARE = 0.5  # of the words by which both sentences name the thing
 _MAX_PLACES = 2_000
@@ -229,31 +229,17 @@ class Correcting:
         document = read(text)
         entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
         about = [entry.title, *entry.aliases] if path.startswith("knowledge/") else []
-        is_day = day_of(path) is not None or re.match(r"memory/\d{4}-\d\d-\d\d", path) is not None
-        is_decision = entry.type == "decision"
         for number, kind, _, under in document.visible_lines():
             line = document.line(number).rstrip("\r")
-            if kind == "property" or not thing.may_stand_in(line):
+            is_evolution = under.casefold() == EVOLUTION.casefold()
+            if kind in _NO_PLACE or is_evolution or not thing.may_stand_in(line):
                 continue
-            if kind in _NO_PLACE or under.casefold() == EVOLUTION.casefold():
-                continue
-            start = document.line_starts[number]
-            hidden = [
-                (max(0, first - start), last - start)
-                for ranges in (document.code, document.comments)
-                for first, last in ranges
-                if first < start + len(line) and start < last
-            ]
             contexts = about if kind == "heading" or under in about else [*about, under]
-            after = thing.corrected(line, contexts, hidden)
-            if after is None:
-                continue
-            place: PlaceKind = "heading" if kind == "heading" else "line"
-            place = "task" if kind == "task" else place
-            place = "decision" if is_decision and place == "line" else place
-            if is_day and place != "heading":
-                place = "journal"
-            yield CorrectedPlace(path, number + 1, place, line, after, SaidBy(path, number + 1))
+            after = thing.corrected(line, contexts, _hidden_in(document, number, len(line)))
+            if after is not None:
+                place = _kind_of(path, kind, is_decision=entry.type == "decision")
+                by = SaidBy(path, number + 1)
+                yield CorrectedPlace(path, number + 1, place, line, after, by)
         yield from _property_places(path, text, about, thing)
 
     def _said(self, path: str, text: str, numbers: Collection[int]) -> dict[int, SaidBy]:
@@ -272,6 +258,28 @@ class Correcting:
             time = timed["time"] if timed else ""
             found[number] = SaidBy(path, number, who, times.get(number), time)
         return found
+
+
+def _hidden_in(document: Document, number: int, length: int) -> list[tuple[int, int]]:
+    """Return the code and the comments in a line, from its start in characters."""
+    start = document.line_starts[number]
+    return [
+        (max(0, first - start), last - start)
+        for ranges in (document.code, document.comments)
+        for first, last in ranges
+        if first < start + length and start < last
+    ]
+
+
+def _kind_of(path: str, kind: str, *, is_decision: bool) -> PlaceKind:
+    """Return what a line of a file is to who corrects it."""
+    if kind == "heading":
+        return "heading"
+    if day_of(path) is not None or re.match(r"memory/\d{4}-\d\d-\d\d", path):
+        return "journal"
+    if kind == "task":
+        return "task"
+    return "decision" if is_decision else "line"
 
 
 def _when(by: SaidBy) -> tuple[float, str, int]:
@@ -527,25 +535,37 @@ def _differing(old: str, new: str) -> Iterator[tuple[str, str]]:
     was, now = ([each[0].strip(_EDGES) for each in _WORD.finditer(text)] for text in (old, new))
     folded = [[word.casefold() for word in words] for words in (was, now)]
     codes = SequenceMatcher(None, folded[0], folded[1], autojunk=False).get_opcodes()
-    replaced = [code[1:] for code in codes if code[0] == "replace"]
     stop_words = language_of(f"{old} {new}").stop_words
+    spans = _across_gaps(
+        [code[1:] for code in codes if code[0] == "replace"], folded[0], stop_words
+    )
+    found = [(" ".join(was[a:b]), " ".join(now[c:d])) for a, b, c, d in spans]
+    if found := [pair for pair in found if _terms(pair[0])]:
+        yield from found
+        return
+    gone = _telling(was, [code[1:3] for code in codes if code[0] == "delete"])
+    come = _telling(now, [code[3:5] for code in codes if code[0] == "insert"])
+    if len(gone) == len(come) == 1:
+        yield gone[0], come[0]
+
+
+def _across_gaps(
+    replaced: Iterable[tuple[int, int, int, int]], words: Sequence[str], gaps: Container[str]
+) -> list[tuple[int, int, int, int]]:
+    """Join replaced spans with only small words between: *on the fridge*, *in the notebook*."""
     merged: list[tuple[int, int, int, int]] = []
     for first, last, begin, end in replaced:
-        gap = folded[0][merged[-1][1] : first] if merged else []
-        if merged and all(word in stop_words for word in gap):  # on the fridge, in the notebook
+        if merged and all(word in gaps for word in words[merged[-1][1] : first]):
             merged[-1] = (merged[-1][0], last, merged[-1][2], end)
         else:
             merged.append((first, last, begin, end))
-    found = [(" ".join(was[a:b]), " ".join(now[c:d])) for a, b, c, d in merged]
-    found = [pair for pair in found if _terms(pair[0])]
-    yield from found
-    if found:
-        return
-    gone = [" ".join(was[first:last]) for kind, first, last, _, _ in codes if kind == "delete"]
-    come = [" ".join(now[begin:end]) for kind, _, _, begin, end in codes if kind == "insert"]
-    gone, come = ([each for each in texts if _terms(each)] for texts in (gone, come))
-    if len(gone) == len(come) == 1:
-        yield gone[0], come[0]
+    return merged
+
+
+def _telling(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:
+    """Return those spans of words that have a content word."""
+    texts = (" ".join(words[first:last]) for first, last in spans)
+    return [text for text in texts if _terms(text)]
 
 
 def _pattern(value: str) -> re.Pattern[str]:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from kbtui.offline.dated import NamedDay, days_named
 from kbtui.offline.language import (
+    Phrases,
     Token,
     begins,
     language_of,
@@ -24,6 +25,8 @@ from kbtui.offline.times import Period
 
 Asked = Literal["tasks", "coming", "day"]
 _KINDS: tuple[Asked, ...] = get_args(Asked)
+# What asks for what is coming where a day is named: *what do I have on Friday?*
+_ASKED: tuple[Asked | Literal["then"], ...] = (*_KINDS, "then")
 _MAX_WORDS = 16
 _MAX_REST = 2  # words that say nothing, before the question and behind it
 
@@ -40,15 +43,22 @@ def list_question(text: str, today: date) -> ListQuestion | None:
     found = tokens(text)
     if not found or len(found) > _MAX_WORDS or not _may_ask(frozenset([w.word for w in found])):
         return None
-    is_past = _kind(_without(text, days_named(text, today, way=1))) == "day"
+    is_past = _asked_beside(text, days_named(text, today, way=1)) == "day"
     times = days_named(text, today, way=-1 if is_past else 1)
-    kind = _kind(_without(text, times)) or _kind(text)
+    kind = _asked_beside(text, times) or _kind(text)
     if kind is None or len(times) > 1:
         return None
     period = times[0].period if times else None
-    if kind == "day" and period is None:
+    if kind == "then":
+        kind = "coming" if period is not None and period.last >= today else None
+    if kind is None or (kind == "day" and period is None):
         return None
     return ListQuestion(kind, period)
+
+
+def _asked_beside(text: str, times: list[NamedDay]) -> Asked | Literal["then"] | None:
+    """Return what a text asks for beside its times, also without the word before those: *on*."""
+    return _kind(_without(text, times)) or _kind(_without(text, times, of_all("on")))
 
 
 def _may_ask(words: frozenset[str]) -> bool:
@@ -59,7 +69,7 @@ def _may_ask(words: frozenset[str]) -> bool:
 @cache
 def _wordings() -> list[frozenset[str]]:
     """Return the words of each question, in all languages."""
-    names = [f"asks_{kind}" for kind in _KINDS]
+    names = [f"asks_{kind}" for kind in _ASKED]
     return [
         frozenset(phrase.replace(":", "").split())
         for language in languages()
@@ -84,19 +94,31 @@ def without_days(text: str) -> str:
     return _without(text, days_named(text, date.max.replace(year=2000), way=1))
 
 
-def _without(text: str, times: list[NamedDay]) -> str:
+def _without(text: str, times: list[NamedDay], before: Phrases | None = None) -> str:
+    """Return a text without its times, and without a phrase of `before` in front of each."""
     for each in reversed(times):
-        text = f"{text[: each.start]} {text[each.end :]}"
+        lead = text[: each.start]
+        words = tokens(lead)
+        if before is not None and words and before.match(lead, words, len(words) - 1):
+            lead = lead[: words[-1].start]
+        text = f"{lead} {text[each.end :]}"
     return " ".join(text.split())
 
 
-def _kind(text: str) -> Asked | None:
-    """Return what a text without its time asks for."""
+def _kind(text: str) -> Asked | Literal["then"] | None:
+    """Return what a text without its time asks for, also without words that it may go without."""
+    found = tokens(text)
+    within = of_all("within")
+    needed = [word.word for word in found if not within.match(text, [word])]
+    return _kind_of(text) or (_kind_of(" ".join(needed)) if len(needed) < len(found) else None)
+
+
+def _kind_of(text: str) -> Asked | Literal["then"] | None:
     found = tokens(text)
     for at in range(min(_MAX_REST + 1, len(found))):
         if not _says_nothing(found[:at], text):
             break
-        for kind in _KINDS:
+        for kind in _ASKED:
             count = of_all(f"asks_{kind}").match(text, found, at)
             if count and _says_nothing(found[at + count :], text):
                 return kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,13 @@ def test_a_question_for_a_list_is_known_in_each_language(text: str, kind: str) -
     found = list_question(text, FRIDAY)
     assert found is not None
     assert found.kind == kind
+
+
+@pytest.mark.parametrize("row", (Path(__file__).parent / "asked.tsv").read_text().splitlines())
+def test_people_ask_for_a_list_in_many_ways(row: str) -> None:
+    kind, text = row.split("\t")
+    found = list_question(text, date(2026, 11, 29))
+    assert (found.kind if found is not None else "-") == kind
 
 
 @pytest.mark.parametrize(

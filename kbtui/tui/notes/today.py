@@ -17,7 +17,7 @@ from kbtui.views.view import Audience
 _MAX_COMING = 8
 _MAX_OPEN = 6
 _AHEAD_DAYS = 92  # what is shown where less than a page is coming soon
-_WHEN_COLUMNS = 10  # Wed 12 Dec
+_WHEN_COLUMNS = 12  # 30 Nov-2 Dec
 
 
 def todays_page(kb: KnowledgeBase, today: date) -> str:

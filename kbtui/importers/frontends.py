@@ -85,19 +85,18 @@ def previewed(found: ImportPreview, estimate: Estimate) -> Iterator[str]:
         yield counted(found.notes, "note")
     if found.files:
         yield counted(found.files, "file")
-    if found.branches:
-        yield f"{counted(found.branches, 'other branch', 'other branches')}, left out"
-    if found.named:
-        yield named(found.named)
+    if found.named or found.branches:
+        yield named(found.named, found.branches)
     if _is_offline(estimate.model):
         yield "without a model they are searched and quoted as they are"
     else:
         yield f"memory by {estimate.model}: {estimate.describe(found.tokens)}"
 
 
-def named(parts: Mapping[str, int]) -> str:
-    """Describe the content of conversations that isn't imported, given counts by kind."""
-    kinds = (counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items()))
+def named(parts: Mapping[str, int], branches: int = 0) -> str:
+    """Describe the content of conversations that isn't imported: counts by kind, and branches."""
+    kinds = [counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items())]
+    kinds += [counted(branches, "other branch", "other branches")] if branches else []
     return f"left out: {', '.join(kinds)}"
 
 
@@ -113,8 +112,9 @@ def reported(report: Report) -> str:
     parts += [counted(files, "file")] if files else []
     if report.known:
         parts.append(f"{report.known:,} were here already")
-    if report.named:
-        parts.append(named(report.named))
+    branches = sum(each.branches for each in report.sessions)
+    if report.named or branches:
+        parts.append(named(report.named, branches))
     return f"{report.source}: {'; '.join(parts)}."
 
 

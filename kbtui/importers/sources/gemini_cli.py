@@ -1,6 +1,7 @@
 """Gemini CLI: a session in ``chats``, as one JSON object or, since 2026, as JSON Lines.
 
-In lines, a message may be written again with more of it, and ``$rewindTo`` takes back what follows.
+In lines, a message may be written again with more of it, and ``$rewindTo`` takes back what follows,
+which counts as a branch.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ class _Session:
     def __init__(self) -> None:
         self.about = Record()
         self._messages: dict[str, Record] = {}
+        self._rewinds = 0
 
     def take(self, record: Record) -> None:
         target = record.text("$rewindTo")
         if target in self._messages:
+            self._rewinds += 1
             ids = list(self._messages)
             for id_ in ids[ids.index(target) :]:
                 del self._messages[id_]
@@ -64,6 +67,7 @@ class _Session:
             messages,
             created=about.time("startTime"),
             updated=about.time("lastUpdated"),
+            branches=self._rewinds,
             named=named,
         )
 

@@ -24,6 +24,8 @@ _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json"
 _CHATS = ("dms.json", "mpims.json")
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 _INNER = ("title", "text", "fields", "elements", "alt_text", "accessory")
+_LINES = ("section", "quote", "preformatted")
+"""Ends of the names of elements that stand on lines of their own."""
 _MAX_LIST = 24 << 20
 _MAX_DEPTH = 8
 _NOTICES = frozenset(
@@ -101,7 +103,8 @@ def _lines(
 def _line(message: Record, people: Mapping[str, str]) -> ChatLine:
     own = message.record("user_profile").line("real_name") or message.line("username")
     own = own or message.record("bot_profile").line("name")
-    author = people.get(message.line("user")) or own or "Somebody"
+    comment = message.record("comment")  # once, what people said below a file
+    author = people.get(message.line("user") or comment.line("user")) or own or "Somebody"
     time, id_ = message.time("ts"), message.line("ts")
     if message.get("subtype") in _NOTICES:
         return ChatLine(author, "", time, named=("notice of the program",))
@@ -116,11 +119,19 @@ def _text(message: Record, people: Mapping[str, str]) -> str:
     said = _marked(message.words("text"), people)
     parts = [said]
     shown = _squeezed(said)
-    for part in (*_blocks(message, people), *_attachments(message, people)):
-        if _squeezed(part) not in shown:
+    comments = (_marked(each, people) for each in _comments(message))
+    for part in (*comments, *_blocks(message, people), *_attachments(message, people)):
+        if part and _squeezed(part) not in shown:
             parts.append(part)
             shown += _squeezed(part)
     return paragraphs(parts)
+
+
+def _comments(message: Record) -> Iterator[str]:
+    """Yield what was said about a file, which old exports keep beside or in it."""
+    yield message.record("comment").words("comment")
+    for file in (message.record("file"), *message.records("files")):
+        yield file.record("initial_comment").words("comment")
 
 
 def _attachments(message: Record, people: Mapping[str, str]) -> Iterator[str]:
@@ -182,7 +193,8 @@ def _inner_leaves(value: Record, key: str, people: Mapping[str, str], depth: int
         yield inner
     for each in records_of(inner if isinstance(inner, list) else [inner]):
         yield from _leaves(each, people, depth)
-        yield "\n" if key in ("title", "fields") or "section" in each.line("type") else ""
+        is_whole = each.line("type").endswith(_LINES)
+        yield "\n" if key in ("title", "fields") or is_whole else ""
 
 
 def _squeezed(text: str) -> str:

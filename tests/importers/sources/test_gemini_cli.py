@@ -55,6 +55,7 @@ def test_gemini_cli_lines_are_written_again_and_rewound(tmp_path: Path, read: An
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     (found,) = read(SOURCE, file)
     assert [each.text for each in found.messages] == ["How deep?", "23 metres.", "How wide?"]
+    assert found.branches == 1
 
 
 def test_gemini_cli_subagents_are_named(tmp_path: Path, read: Any) -> None:

@@ -97,3 +97,27 @@ def test_slack_bots_cards_and_blocks_come_with_their_text_said_once(
         "Ada Byron: shared",
     ]
     assert found.messages[4].attached == ("beds.pdf",)
+
+
+def test_slack_comments_on_files_come_with_who_made_them(tmp_path: Path, read: Any) -> None:
+    place = workspace(tmp_path / "x")
+    below = message("", "", subtype="file_comment", comment={"user": "U2", "comment": "Too dark"})
+    file = {"name": "beds.png", "initial_comment": {"user": "U1", "comment": "My beds"}}
+    shared = message("U1", "", "1700000100.0", subtype="file_share", file=file)
+    written(place / "garden/2023-11-14.json", [below, shared])
+    (found,) = read(SOURCE, place)
+    assert [each.text for each in found.messages] == ["bob: Too dark", "Ada Byron: My beds"]
+
+
+def test_slack_rich_text_keeps_quotes_and_code_on_lines_of_their_own(
+    tmp_path: Path, read: Any
+) -> None:
+    place = workspace(tmp_path / "x")
+    parts = [
+        {"type": f"rich_text_{kind}", "elements": [{"type": "text", "text": kind}]}
+        for kind in ("section", "quote", "preformatted")
+    ]
+    blocks = [{"type": "rich_text", "elements": parts}]
+    written(place / "garden/2023-11-14.json", [message("U1", "", blocks=blocks)])
+    (found,) = read(SOURCE, place)
+    assert found.messages[0].text == "Ada Byron: section\nquote\npreformatted"

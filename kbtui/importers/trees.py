@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from kbtui.importers.port import ImportedMessage, Role
-from kbtui.importers.reading import newest
+from kbtui.importers.reading import Record, newest
 
 _NO_PARENT = re.compile("[048-]{36}|client-created-root")
 """What exports name as the parent of a first message, in exports that have no such message."""
@@ -52,6 +52,25 @@ def branch_of(
         branch.append(node)
         node = parents[node]
     return branch[::-1], sum(id_ not in seen_ids for id_ in leaves)
+
+
+def parents_of(nodes: Mapping[str, Record], parent: str, children: str) -> dict[str, str]:
+    """Return each node's parent by its own field, else by the parent's children; "" if none.
+
+    `parent` and `children` name those fields. A parent that the export lacks is replaced by the
+    node that names it among its children.
+    """
+    listed: dict[str, str] = {}
+    for key, node in nodes.items():
+        below = node.get(children)
+        for child in below if isinstance(below, list) else ():
+            if isinstance(child, str) and child != key:
+                listed.setdefault(child, key)
+    parents: dict[str, str] = {}
+    for key, node in nodes.items():
+        own = node.text(parent)
+        parents[key] = own if own in nodes else listed.get(key) or listed.get(own) or own
+    return parents
 
 
 def _above(id_: str, parents: Mapping[str, str], is_shown: Callable[[str], bool]) -> str:

@@ -43,7 +43,7 @@ from kbtui.importers.reading import (
     role_of,
     text_of,
 )
-from kbtui.importers.trees import branch_of
+from kbtui.importers.trees import branch_of, parents_of
 from kbtui.text import counted
 
 _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
@@ -195,31 +195,13 @@ def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]
     yield from extras.take(files)
 
 
-def _parents(nodes: dict[str, Record]) -> dict[str, str]:
-    """Return each node's parent by its own field, else by the parent's children; "" if none.
-
-    A parent that the export lacks is replaced by the one that names it among its children.
-    """
-    listed: dict[str, str] = {}
-    for key, node in nodes.items():
-        children = node.get("children")
-        for child in children if isinstance(children, list) else ():
-            if isinstance(child, str) and child != key:
-                listed.setdefault(child, key)
-    parents: dict[str, str] = {}
-    for key, node in nodes.items():
-        own = node.text("parent")
-        parents[key] = own if own in nodes else listed.get(key) or listed.get(own) or own
-    return parents
-
-
 def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
     """Return the messages from the root to the current or newest leaf, and the number of others.
 
     Leaves without a message don't count.
     """
     line, others = branch_of(
-        _parents(nodes),
+        parents_of(nodes, "parent", "children"),
         {key: node.record("message").time("create_time") for key, node in nodes.items()},
         current,
         lambda key: bool(nodes[key].record("message")),

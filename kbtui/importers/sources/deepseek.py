@@ -18,7 +18,7 @@ from kbtui.importers.reading import (
     read_records,
     role_of,
 )
-from kbtui.importers.trees import branch_of
+from kbtui.importers.trees import branch_of, parents_of
 
 _HIDDEN = {"THINK": "thought"}
 _SHOWN: dict[str, Role] = {"REQUEST": "user", "RESPONSE": "assistant"}
@@ -37,9 +37,10 @@ SOURCE = json_source("DeepSeek", "deepseek", _is_export, _conversations)
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
     id_, tree = record.text("id"), record.record("mapping")
-    nodes = {key: tree.record(key).record("message") for key in tree}
+    whole = {key: tree.record(key) for key in tree}
+    nodes = {key: each.record("message") for key, each in whole.items()}
     line, branches = branch_of(
-        {key: tree.record(key).text("parent") for key in tree},
+        parents_of(whole, "parent", "children"),
         {key: node.time("inserted_at") for key, node in nodes.items()},
         record.text("current_node"),
         lambda key: _message(key, nodes[key], Counter()) is not None,

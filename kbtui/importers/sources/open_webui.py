@@ -26,7 +26,7 @@ from kbtui.importers.reading import (
     read_records,
     role_of,
 )
-from kbtui.importers.trees import branch_of
+from kbtui.importers.trees import branch_of, parents_of
 
 _DETAILS = re.compile(r'<details type="(\w+)"[^>]*>.*?(?:</details>|\Z)', re.DOTALL)
 _KINDS = {"reasoning": "thought"}
@@ -78,7 +78,7 @@ def _branch(chat: Record) -> tuple[list[Record], int]:
     tree = {key: messages.record(key) for key in messages}
     if not tree:
         return chat.records("messages"), 0
-    parents = {key: each.text("parentId") for key, each in tree.items()}
+    parents = parents_of(tree, "parentId", "childrenIds")
     times = {key: each.time("timestamp") for key, each in tree.items()}
     shown = {key: _message(each, Counter()) is not None for key, each in tree.items()}
     line, branches = branch_of(parents, times, history.text("currentId"), shown.__getitem__)

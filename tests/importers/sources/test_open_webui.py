@@ -106,3 +106,11 @@ def test_a_circle_of_parents_ends(tmp_path: Path, read: Any) -> None:
     talk = chat("c1", message("m1", "m2", "user", "A"), message("m2", "m1", "assistant", "B"))
     (found,) = read(SOURCE, written(tmp_path / "a.json", [talk]))
     assert [each.text for each in found.messages] == ["A", "B"]
+
+
+def test_messages_that_only_their_parents_name_are_on_the_branch(tmp_path: Path, read: Any) -> None:
+    asked = message("m1", None, "user", "How many posts?", childrenIds=["m2"])
+    said = message("m2", None, "assistant", "Nine.")
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [chat("c1", asked, said)]))
+    assert [each.text for each in found.messages] == ["How many posts?", "Nine."]
+    assert found.branches == 0

@@ -34,7 +34,12 @@ from kbtui.importers.trees import one_notation
 
 _PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _SHOWN: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
-_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
+_COMPLETED: dict[str, Role] = {
+    "usermessage": "user",
+    "agentmessage": "assistant",
+    "plan": "assistant",
+}
+"""Kinds of completed items that are shown, which begin with a capital letter or a small one."""
 _NOTATIONS = ("event", "item", "completed")
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
@@ -112,10 +117,10 @@ class _Session:
 
     def _take_completed(self, item: Record, time: Any) -> None:
         """Take an item in the notation of 2026, which is an event and an item in one."""
-        kind = item.text("type")
+        kind = item.text("type").lower()
         role = _COMPLETED.get(kind)
         if role is None:
-            self._named["completed"]["thought" if kind == "Reasoning" else "step of a tool"] += 1
+            self._named["completed"]["thought" if kind == "reasoning" else "step of a tool"] += 1
             return
         blocks = item.records("content")
         kinds = [block.line("type").lower() for block in blocks]

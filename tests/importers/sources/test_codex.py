@@ -164,3 +164,20 @@ def test_codex_logs_that_go_on_in_another_notation_lose_and_double_nothing(
         ("assistant", "Two."),
         ("user", "Three?"),
     ]
+
+
+def test_codex_completed_items_count_whatever_their_case_and_plans_too(
+    tmp_path: Path, read: Any
+) -> None:
+    said = [{"type": "userMessage", "content": [{"type": "text", "text": "How wide?"}]}]
+    said += [
+        {"type": kind, "text": text} for kind, text in (("Plan", "Ask"), ("agentMessage", "2"))
+    ]
+    lines = [
+        {"type": "event_msg", "payload": {"type": "item_completed", "item": each}} for each in said
+    ]
+    assert texts(tmp_path / "a.jsonl", [META, *lines], read) == [
+        ("user", "How wide?"),
+        ("assistant", "Ask"),
+        ("assistant", "2"),
+    ]

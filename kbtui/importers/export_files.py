@@ -37,6 +37,8 @@ _HIDDEN_EXPORTS = (".aider.chat.history.md",)
 _AGENTS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".continue"})
 """Hidden folders of agents, of which only logs are read."""
 _LOGS = (".jsonl", ".json", ".gz", ".zst")
+_TRANSCRIPTS = "agent-transcripts"
+"""The folder in which Cursor's logs are, of which older ones are plain text."""
 _PACKED_LOGS = (".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -306,7 +308,8 @@ def _walk(folder: Path) -> Iterator[str]:
         is_agents = not _AGENTS.isdisjoint(parts)
         folders[:] = sorted(name for name in folders if not name.startswith(".") or name in _AGENTS)
         for name in names:
-            if is_agents and not name.lower().endswith(_LOGS):
+            logs = (*_LOGS, ".txt") if _TRANSCRIPTS in parts else _LOGS
+            if is_agents and not name.lower().endswith(logs):
                 continue
             is_shown = not name.startswith(".") or name in _HIDDEN_EXPORTS
             if is_shown and _is_ordinary(f"{base}/{name}"):

@@ -1,10 +1,14 @@
-"""Cursor's ``agent-transcripts``: a log per conversation, as JSON Lines without times."""
+"""Cursor's ``agent-transcripts``: a log per conversation, without times.
+
+They are JSON Lines, and in 2025 were plain text, in which a line says who speaks.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
@@ -18,10 +22,17 @@ from kbtui.importers.reading import (
     json_lines,
     log_source,
     paragraphs,
+    read_each,
     role_of,
 )
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
+_SPEAKER = re.compile(r"^(user|assistant):[ \t]*\n", re.MULTILINE)
+_STEP = re.compile(
+    r"^\[(?:(Thinking)\](?:.+\n?)*|Tool (?:call|result)\].*(?:\n[ \t]+.*)*)", re.MULTILINE
+)
+"""A thought, to its blank line, and a step of a tool with what is indented below it."""
+_MAX_TEXT = 32 << 20
 _HIDDEN = {"thinking": "thought", "redacted_thinking": "thought", "image": "picture"}
 _HIDDEN |= {"tool_use": "step of a tool"}
 
@@ -31,6 +42,38 @@ def _is_log(records: Records) -> bool:
         "type" not in each and role_of(each.get("role")) and each.record("message").get("content")
         for each in records
     )
+
+
+def _texts(opened: OpenedExport) -> Iterator[str]:
+    """Yield the logs in plain text, of which only those in their own folder are looked into."""
+    for name in opened.names:
+        is_one = name.lower().endswith(".txt") and "agent-transcripts" in PurePosixPath(name).parts
+        if is_one and _SPEAKER.match(opened.head(name, 64).decode("utf-8", "replace")):
+            yield name
+
+
+def _recognises(opened: OpenedExport) -> bool:
+    return _LOGS.recognises(opened) or any(True for _ in _texts(opened))
+
+
+def _read(opened: OpenedExport) -> Iterator[Item]:
+    yield from _LOGS.read(opened)
+    yield from read_each(opened, [*_texts(opened)], _plain_session, are_known=True)
+
+
+def _plain_session(opened: OpenedExport, name: str) -> Iterator[Item]:
+    with opened.open(name) as stream:
+        text = stream.read(_MAX_TEXT).decode("utf-8", "replace")
+    _, *said = _SPEAKER.split(text.replace("\r\n", "\n"))
+    named = Counter[str]()
+    messages: list[ImportedMessage] = []
+    for who, part in zip(said[::2], said[1::2], strict=True):
+        named.update("thought" if kind else "step of a tool" for kind in _STEP.findall(part))
+        if message := _said(who, _STEP.sub("", part).strip()):
+            messages.append(message)
+    time, stem = opened.modified(name), PurePosixPath(name).stem
+    if found := conversation(stem, "", messages, created=time, updated=time, named=named):
+        yield found
 
 
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -49,13 +92,19 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
 
 
 def _message(line: Record, named: Counter[str]) -> ImportedMessage | None:
-    role, message = role_of(line.get("role")), line.record("message")
+    message = line.record("message")
     blocks = message.records("content")
     named.update(filter(None, (_HIDDEN.get(each.line("type")) for each in blocks)))
     text = paragraphs([message.text("content"), *(each.text("text") for each in blocks)])
+    return _said(line.get("role"), text)
+
+
+def _said(who: object, text: str) -> ImportedMessage | None:
+    role = role_of(who)
     if role == "user" and (queries := _QUERY.findall(text)):
         text = paragraphs(queries)
     return ImportedMessage(role, text) if role and text else None
 
 
-SOURCE = log_source("Cursor", "cursor-agent", _is_log, _session)
+_LOGS = log_source("Cursor", "cursor-agent", _is_log, _session)
+SOURCE = replace(_LOGS, recognises=_recognises, read=_read)

@@ -1,11 +1,14 @@
 """Gemini CLI: a session in ``chats``, as one JSON object or, since 2026, as JSON Lines.
 
+A checkpoint, which a person saves under a name, holds what was said as it was sent to the model.
+
 In lines, a message may be written again with more of it, and ``$rewindTo`` takes back what follows,
 which counts as a branch.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -26,11 +29,18 @@ from kbtui.importers.reading import (
     role_of,
 )
 
+_SETUP = re.compile(
+    r"This is the Gemini CLI\. We are setting up|Got it\. Thanks for the context!|<session_context>"
+)
+"""How what a program and a model say before the first prompt begins, in a checkpoint."""
+_NESTED = ("messages", "history", "$set")
 _NOTICES = ("info", "error", "warning")
 
 
 def _is_session(head: bytes) -> bool:
-    return {"sessionId", "projectHash"} <= fields_of(head)
+    fields = fields_of(head)
+    is_checkpoint = fields >= {"history"} and {"role", "parts"} <= fields_of(head, "history")
+    return {"sessionId", "projectHash"} <= fields or is_checkpoint
 
 
 class _Session:
@@ -48,8 +58,8 @@ class _Session:
                 del self._messages[id_]
         changes = record.record("$set")
         for each in (record, changes):
-            self.about.update({key: each[key] for key in each if key not in ("messages", "$set")})
-            for message in each.records("messages"):
+            self.about.update({key: each[key] for key in each if key not in _NESTED})
+            for message in (*each.records("messages"), *each.records("history")):
                 self._add(message)
         if "type" in record:
             self._add(record)
@@ -87,13 +97,20 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
 
 
 def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
-    kind = message.line("type")
+    kind = message.line("type", "role")
     named.update(["notice of the program"] if kind in _NOTICES else [])
     named.update(["thought"] * len(message.records("thoughts")))
     named.update(["step of a tool"] * len(message.records("toolCalls")))
-    parts = records_of(message.get("displayContent") or message.get("content"))
+    said = message.get("displayContent") or message.get("content") or message.get("parts")
+    parts = records_of(said)
+    named.update(["step of a tool"] * sum("functionCall" in part for part in parts))
     named.update(["file"] * sum("inlineData" in part or "fileData" in part for part in parts))
-    text = paragraphs([message.text("content"), *(part.text("text") for part in parts)])
+    text = paragraphs(
+        [message.text("content"), *(each.text("text") for each in parts if not each.get("thought"))]
+    )
+    if "parts" in message and _SETUP.match(text):
+        named.update(["notice of the program"])
+        return None
     role = "assistant" if kind in ("gemini", "model") else role_of(kind)
     if role is None or not text:
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kbtui.importers.engine import find_source
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import Skipped
 from kbtui.importers.sources.cursor_agent import SOURCE
 
@@ -43,3 +45,22 @@ def test_cursor_subagents_are_named_and_plain_strings_are_text(tmp_path: Path, r
     subagent, found = read(SOURCE, tmp_path)
     assert isinstance(subagent, Skipped)
     assert [each.text for each in found.messages] == ["Hello", "Hi"]
+
+
+def test_cursor_transcripts_in_plain_text_are_conversations(tmp_path: Path, read: Any) -> None:
+    file = tmp_path / ".cursor/projects/garden/agent-transcripts/77.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        "user:\n<user_query>\nHow wide?\n</user_query>\n\nassistant:\n[Thinking] I look.\nAt it.\n\n"
+        "[Tool call] Read\n  path: a.md\n[Tool result] Read\n\nassistant:\nTwo metres.\n\nuser: no\n",
+        "utf-8",
+    )
+    with OpenedExport(tmp_path) as opened:
+        assert find_source(opened) is SOURCE
+    (found,) = read(SOURCE, tmp_path)
+    assert [(each.role, each.text) for each in found.messages] == [
+        ("user", "How wide?"),
+        ("assistant", "Two metres.\n\nuser: no"),
+    ]
+    assert found.id == "77"
+    assert dict(found.named) == {"step of a tool": 2, "thought": 1}

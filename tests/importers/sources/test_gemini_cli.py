@@ -63,3 +63,21 @@ def test_gemini_cli_subagents_are_named(tmp_path: Path, read: Any) -> None:
     file.write_text(json.dumps({**ABOUT, "kind": "subagent", "messages": TALK}), "utf-8")
     (found,) = read(SOURCE, file)
     assert isinstance(found, Skipped)
+
+
+def test_gemini_cli_checkpoints_are_conversations(tmp_path: Path, read: Any) -> None:
+    spoken = [
+        ("user", {"text": "This is the Gemini CLI. We are setting up the context for our chat."}),
+        ("model", {"text": "Got it. Thanks for the context!"}),
+        ("user", {"text": "How deep?"}),
+        ("model", {"functionCall": {"name": "look"}}),
+        ("user", {"functionResponse": {"name": "look"}}),
+        ("model", {"text": "23 metres."}),
+    ]
+    file = tmp_path / "checkpoint-well.json"
+    history = [{"role": role, "parts": [part]} for role, part in spoken]
+    file.write_text(json.dumps({"history": history, "authType": "oauth-personal"}), "utf-8")
+    (found,) = read(SOURCE, file)
+    assert [each.text for each in found.messages] == ["How deep?", "23 metres."]
+    assert found.id == "checkpoint-well"
+    assert dict(found.named) == {"notice of the program": 2, "step of a tool": 1}

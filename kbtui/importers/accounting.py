@@ -15,7 +15,7 @@ from functools import lru_cache
 from html import unescape
 from typing import Any
 
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Skipped
+from kbtui.importers.port import ImportedNote, Item, Skipped
 
 _MIN_WORDS = 4
 _KEY = 32  # letters and digits that tell a text from others
@@ -80,8 +80,8 @@ class Account:
         """Strike out what is in an item."""
         if not self._pending:
             return
-        text = _text_of(item)
-        for line in text.split("\n"):
+        texts = [*_texts_of(item)]
+        for line in (line for text in texts for line in text.split("\n")):
             self._strike(_start(line))
             if ": " in line[:_MAX_NAME]:  # behind the name of who said it
                 self._strike(_start(line.partition(": ")[2]))
@@ -91,7 +91,7 @@ class Account:
         for key, leaf in self._fresh[:_MAX_SEARCHED]:
             if key not in self._pending:
                 continue
-            whole = bare(text) if whole is None else whole
+            whole = "".join(map(bare, texts)) if whole is None else whole
             own = bare(leaf)
             if own[:_KEY] in whole or own[-_KEY // 2 :] in whole:
                 self._strike(key)
@@ -177,12 +177,13 @@ def _pairs(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     return record.items()
 
 
-def _text_of(item: Item) -> str:
+def _texts_of(item: Item) -> Iterator[str]:
+    """Yield the texts of an item, which together may be long."""
     if isinstance(item, Skipped):
-        return f"{item.place}\n{item.why}"
-    if isinstance(item, ImportedNote):
-        return "\n".join((item.title, item.text, *item.tags, item.url, item.folder))
-    if isinstance(item, ImportedConversation):
-        said = ("\n".join((each.text, *each.attached)) for each in item.messages)
-        return "\n".join((item.title, *said))
-    raise AssertionError(item)
+        yield from (item.place, item.why)
+    elif isinstance(item, ImportedNote):
+        yield from (item.title, item.text, *item.tags, item.url, item.folder)
+    else:
+        yield item.title
+        for each in item.messages:
+            yield from (each.text, *each.attached)

@@ -315,6 +315,7 @@ def run(
             else:
                 report.named += item.named
                 incoming.add(item)
+            del item
         incoming.flush()
         notes.flush()
     except StorageError as error:
@@ -359,6 +360,7 @@ def _items(
         what = "" if isinstance(item, Skipped) else item.title
         watch(min(opened.done, total), total, what)
         yield item
+        del item
 
 
 # Conversations ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Streaming JSON: yields the elements of a top-level array, or of one array within an object.
 
-Each element is decoded from a window that grows only as far as that element needs. A malformed
+Each element is decoded from a window that grows only as far as that element needs; of a long one
+each member by itself, so that its text and what came of it are never both there. A malformed
 element is reported and skipped; if the text is truncated, the elements before it were already
 yielded.
 """
@@ -18,15 +19,24 @@ from typing import IO, Any
 from kbtui.errors import UnreadableError
 
 _WINDOW = 1 << 20
-_MAX_ELEMENT = 24 << 20
+_MAX_ELEMENT = 32 << 20
 _STEP = 8 << 20
-_LARGE = 4 << 20
-"""Characters of an element of which no more is kept than must be."""
+_LARGE = 2 << 20
+"""Characters of an element that is decoded by its members."""
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]+")
+_CUT = "the text breaks off in the middle of it"
 _MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most this far from the end
+
+
+def _interned(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {sys.intern(name): value for name, value in pairs}
+
+
 _DECODER = json.JSONDecoder(strict=False)
+_MEMBER_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_interned)
+"""For one of many members: a decoder shares the names that it reads only within one value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,9 @@ class _Window:
         self._read = getattr(stream, "read1", stream.read)  # at once what stands before damage
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
         self.text, self.at, self.ended = "", 0, False
+        self._before = 0  # characters that were let go of
+        self._open = 0  # objects and lists that are being decoded by their members
+        self._limit = 0  # where the element ends at the latest
 
     def more(self, size: int = _WINDOW) -> bool:
         """Read more of the stream; return False at its end."""
@@ -61,6 +74,7 @@ class _Window:
 
     def pass_on(self) -> None:
         """Let go of what stands before the current position."""
+        self._before += self.at
         self.text, self.at = self.text[self.at :], 0
 
     def peek(self) -> str:
@@ -78,10 +92,13 @@ class _Window:
             _ElementError: It is malformed, truncated or too long.
         """
         self.peek()  # skips white space
+        if not self._open:
+            self._limit = self._before + self.at + _MAX_ELEMENT
+        decoder = _MEMBER_DECODER if self._open else _DECODER
         while True:
             begin = self.at
             try:
-                value, end = _DECODER.raw_decode(self.text, begin)
+                value, end = decoder.raw_decode(self.text, begin)
             except RecursionError:
                 raise _ElementError("it is nested too deeply") from None
             except json.JSONDecodeError as error:
@@ -94,14 +111,43 @@ class _Window:
                 is_whole = end < len(self.text) or isinstance(value, str | dict | list)
             if is_whole:
                 self.at = end
-                if end - begin > _LARGE:  # who gets it takes as much again
-                    self.pass_on()
                 return value
-            if len(self.text) - begin > _MAX_ELEMENT:
-                raise _ElementError(f"it is longer than {_MAX_ELEMENT >> 20} MB")
+            self._check_length(len(self.text))
             if self.ended:
-                raise _ElementError("the text breaks off in the middle of it", ends=True)
+                raise _ElementError(_CUT, ends=True)
+            if len(self.text) - begin >= _LARGE and self.text[begin] in "[{":
+                return self._by_members()
             self.more(min(max(_WINDOW, len(self.text) - begin), _STEP))
+
+    def _by_members(self) -> dict[str, Any] | list[Any]:
+        """Decode the object or list at the current position, letting go of its text meanwhile."""
+        is_object = self.text[self.at] == "{"
+        fields: dict[str, Any] = {}
+        items: list[Any] = []
+        self._open += 1
+        self.at += 1
+        sign = self.peek()
+        while sign != ("}" if is_object else "]"):
+            if is_object:
+                name = sys.intern(self.name())
+                fields[name] = self.value()
+            else:
+                items.append(self.value())
+            self._check_length(self.at)
+            sign = self.peek()
+            if sign == ",":
+                self.at += 1
+            elif not sign:
+                raise _ElementError(_CUT, ends=True)
+            elif sign not in "]}":
+                raise _ElementError("it is not valid JSON: Expecting ',' delimiter")
+        self.at += 1
+        self._open -= 1
+        return fields if is_object else items
+
+    def _check_length(self, at: int) -> None:
+        if self._before + at > self._limit:
+            raise _ElementError(f"it is longer than {_MAX_ELEMENT >> 20} MB")
 
     def name(self) -> str:
         """Decode a member's name and the colon after it; raises like `value`."""
@@ -112,8 +158,11 @@ class _Window:
         return name
 
     def skip(self) -> bool:
-        """Skip the value at the current position by its brackets; return False if it has no end."""
-        depth = 0
+        """Skip the value at the current position by its brackets; return False if it has no end.
+
+        What is left of one that was being decoded by its members is skipped as well.
+        """
+        depth, self._open = self._open, 0
         while True:
             for token in _TOKEN.finditer(self.text, self.at):
                 self.at = token.end()
@@ -207,9 +256,11 @@ def _object(window: _Window, key: str) -> Iterator[Any]:
                 window.at += 1
                 found = True
                 for each in _array(window):
+                    ends = isinstance(each, Broken) and each.ends
                     yield each
-                    if isinstance(each, Broken) and each.ends:
+                    if ends:
                         return
+                    del each
             else:
                 rest[name] = window.value()
     except (_ElementError, UnreadableError) as error:

@@ -1,4 +1,7 @@
-"""Parsing helpers for sources: JSON members, their records and lines, and typed values."""
+"""Parsing helpers for sources: JSON members, their records and lines, and typed values.
+
+A loop over records or items lets go of each before it asks for the next one, which may be as long.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,7 @@ def read_each(
             for item in read(opened, name):
                 gave = True
                 yield item
+                del item
         except UnreadableError as error:
             gave = True
             yield Skipped(line_of(name), str(error), lost=True)
@@ -120,6 +124,7 @@ def read_records(
             yield each
         else:
             yield from read(each)
+        del each
 
 
 def unseen(
@@ -247,6 +252,7 @@ def _accounted(
         if not isinstance(each, Skipped):
             account.add(name, each)
         yield each
+        del each
 
 
 def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
@@ -300,7 +306,8 @@ def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | S
     number = 0
     try:
         with opened.open(name) as stream:
-            for number, each in enumerate(elements(stream, key), 1):  # noqa: B007 — see `_cut`
+            for each in elements(stream, key):
+                number += 1  # `enumerate` would keep the one before
                 if isinstance(each, dict):
                     yield Record(each)
                 elif isinstance(each, Broken):
@@ -310,6 +317,7 @@ def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | S
                 else:
                     why = "It holds something that is no conversation."
                     yield Skipped(line_of(name), why, lost=True)
+                del each
     except UnreadableError as error:
         yield _cut(name, number, error)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import weakref
+from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from kbtui.importers.engine import (
     take_back,
 )
 from kbtui.importers.export_files import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Source
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge.entries.entry import _parsed
 from kbtui.knowledge_base import KnowledgeBase
@@ -85,6 +88,26 @@ def branch(*names: str) -> list[dict[str, Any]]:
         {**claude_message(n, name), "uuid": name, "parent_message_uuid": parent}
         for n, (name, parent) in enumerate(zip(names, parents, strict=False), 1)
     ]
+
+
+def test_a_conversation_is_let_go_of_before_the_next_one_is_read(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    alive: list[bool] = []
+
+    def read(_opened: OpenedExport) -> Iterator[ImportedConversation]:
+        for number in range(3):
+            named = Counter({"file": 1})
+            known = weakref.ref(named)
+            said = (ImportedMessage("user", f"Words {number}"),)
+            yield ImportedConversation(f"{number}", "", None, None, said, named=named)
+            del named, said
+            alive.append(known() is not None)
+
+    source = Source("Made up", "made-up", lambda _opened: True, read)
+    with OpenedExport(written(tmp_path / "a.json", [])) as opened:
+        assert len(run(kb.services, opened, source).sessions) == 3
+    assert alive == [False] * 3
 
 
 def test_a_session_keeps_dates_title_and_link(kb: KnowledgeBase, tmp_path: Path) -> None:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import io
 import json
 import tracemalloc
+import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.json_stream import elements
-from kbtui.importers.reading import Record, paragraphs, role_of
+from kbtui.importers.json_stream import Broken, elements
+from kbtui.importers.port import Item, Skipped
+from kbtui.importers.reading import (
+    Record,
+    json_list,
+    paragraphs,
+    read_each,
+    read_records,
+    role_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -81,3 +91,82 @@ def test_an_emoji_in_a_long_conversation_does_not_make_all_of_it_four_times_as_l
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * len(data)
+
+
+def _long(last: str, size: int = 4_000) -> bytes:
+    """A list of an element of so many kilobytes, and another one."""
+    messages = [{"id": number, "text": "word \\ [{" * 100} for number in range(size)]
+    return json.dumps([{"messages": messages, "last": last}, last]).encode()
+
+
+def test_a_long_conversation_takes_memory_once_while_it_is_read() -> None:
+    data = _long("}", 16_000)
+    tracemalloc.start()
+    first, last = elements(io.BytesIO(data))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [first, last] == json.loads(data)
+    assert peak < 1.6 * len(data)
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (b"{,}", "not valid JSON"),
+        (b'{"a" 1}', "not valid JSON"),
+        (b"[1 2]", "not valid JSON"),
+        (b"[1}, 2", "not valid JSON"),
+        (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_broken_deep_in_a_long_conversation_hides_none_behind_it(
+    broken: bytes, why: str
+) -> None:
+    data = _long("it is here").replace(b'"last": "it is here"', b'"last": ' + broken)
+    first, *more = elements(io.BytesIO(data))
+    assert isinstance(first, Broken)
+    assert why in first.why
+    assert broken == b"[1}, 2" or more == ["it is here"]
+
+
+def test_a_long_conversation_that_breaks_off_says_so() -> None:
+    data = _long("here")
+    for end in (len(data) - 20, len(data) - 2_000, 3_000_000):
+        (first,) = elements(io.BytesIO(data[:end]))
+        assert isinstance(first, Broken)
+        assert first.ends
+        assert "breaks off" in first.why
+
+
+def test_a_conversation_longer_than_the_limit_is_named_and_the_next_one_read() -> None:
+    many = json.dumps([{"text": "x" * 1_000}] * 36_000)
+    first, last = elements(io.BytesIO(f'[{many}, {{"id": 2}}]'.encode()))
+    assert isinstance(first, Broken)
+    assert "longer than 32 MB" in first.why
+    assert last == {"id": 2}
+
+
+def test_a_record_is_let_go_of_before_the_next_one_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps([{"id": number} for number in range(3)]))
+    known: list[weakref.ref[Record]] = []
+    alive: list[bool] = []
+
+    class Account:
+        def begin(self, _name: str) -> bool:
+            return True
+
+        def add(self, _name: str, _record: Mapping[str, Any]) -> None:
+            alive.extend(each() is not None for each in known)
+
+    def read(record: Record) -> Iterator[Item]:
+        known.append(weakref.ref(record))
+        yield Skipped(str(record["id"]), "seen")
+
+    with OpenedExport(file) as opened:
+        opened.account = Account()
+        items = read_each(
+            opened, ["a.json"], lambda opened, name: read_records(json_list(opened, name), read)
+        )
+        assert [item.place for item in items if isinstance(item, Skipped)] == ["0", "1", "2"]
+    assert alive == [False] * 3

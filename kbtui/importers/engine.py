@@ -527,20 +527,27 @@ class _Incoming:
 
 
 def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
-    seen: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
     for message in messages:
         content = f"{message.role}\0{message.id}\0{message.text}\0{' '.join(message.attached)}"
-        seen[content] = seen.get(content, -1) + 1
-        data = f"{content}\0{seen[content]}" if seen[content] else content
-        yield sha256(data.encode("utf-8", "replace")).hexdigest()[:12]
+        found = sha256(content.encode("utf-8", "replace"))
+        first = found.digest()
+        seen[first] = number = seen.get(first, -1) + 1
+        if number:
+            found.update(f"\0{number}".encode())
+        yield found.hexdigest()[:12]
 
 
 def _content(message: ImportedMessage) -> str:
-    """Return the text of a message for the log: cleaned, with the names of attachments."""
+    """Return the text of a message for the log: cleaned, with the names of attachments.
+
+    It is the message's own, not a copy, where nothing is to be changed.
+    """
     names = ", ".join(filter(None, map(clean_line, message.attached)))
     attached = f"[Attached: {names}]" if names else ""
     text = "\n\n".join(filter(None, (clean(message.text).strip(), attached)))
-    return text.encode("utf-8", "replace").decode()
+    text = text.encode("utf-8", "replace").decode()
+    return message.text if text == message.text else text
 
 
 def _title(item: ImportedConversation) -> str:

@@ -48,9 +48,10 @@ class Redactor:
         else:
             clean = self._redact_parallel(texts)
         for record, text in zip(records, clean, strict=True):
-            record["content"] = text
+            if text is not None:
+                record["content"] = text
 
-    def _redact_parallel(self, texts: Sequence[str]) -> list[str]:
+    def _redact_parallel(self, texts: Sequence[str]) -> list[str | None]:
         if self._pool is None:
             workers = min(_MAX_WORKERS, os.cpu_count() or 1)
             context = get_context("spawn")
@@ -65,9 +66,9 @@ class Redactor:
             return redacted(texts)
 
 
-def redacted(texts: Sequence[str]) -> list[str]:
-    """Return the texts with their secrets redacted."""
-    return [redact(text).text for text in texts]
+def redacted(texts: Sequence[str]) -> list[str | None]:
+    """Return the texts with their secrets redacted, None for one without any: most have none."""
+    return [None if (clean := redact(text).text) == text else clean for text in texts]
 
 
 def _split(texts: Sequence[str]) -> list[list[str]]:

@@ -7,6 +7,7 @@ whole.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -257,8 +258,8 @@ def _serialize(records: list[dict[str, Any]]) -> bytes:
     starts = [number for number, each in enumerate(records) if each.get("kind") == "import"]
     for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
         records[start]["lines"] = end - start - 1
-    return b"".join(
-        json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        + b"\n"
-        for each in records
-    )
+    written = io.BytesIO()  # joining them would take as much again
+    for each in records:
+        line = json.dumps(each, ensure_ascii=False, separators=(",", ":"))
+        written.write(line.encode("utf-8", "replace") + b"\n")
+    return written.getvalue()

@@ -41,3 +41,14 @@ def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> N
             process.join()
         redactor.redact(logs)
     assert KEY not in str(logs)
+
+
+def test_a_text_without_secrets_stays_the_one_that_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "The bed holds leeks. \N{SLIGHTLY SMILING FACE}"
+    records = [{"content": text}, {"content": KEY}]
+    with Redactor() as redactor:
+        for least in (redacting._PARALLEL_FROM, 0):  # alone, and in helpers
+            monkeypatch.setattr(redacting, "_PARALLEL_FROM", least)
+            redactor.redact([records])
+            assert records[0]["content"] is text
+            assert KEY not in records[1]["content"]

@@ -46,7 +46,7 @@ class Matrix:
 
     def __init__(self, parts: Sequence[Part], dimension: int) -> None:
         self._parts = parts
-        self._dimension = dimension
+        self.dimension = dimension
         self._starts = np.cumsum([0, *(len(scales) for _, scales in parts)])
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Matrix:
         if len(self._parts) == 1:
             values, scales = self._parts[0]
             return values[rows], scales[rows]
-        values = np.empty((len(rows), self._dimension), dtype=np.int8)
+        values = np.empty((len(rows), self.dimension), dtype=np.int8)
         scales = np.empty(len(rows), dtype=np.float32)
         owners = np.searchsorted(self._starts, rows, side="right") - 1
         for n in np.unique(owners).tolist():

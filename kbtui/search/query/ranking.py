@@ -279,9 +279,11 @@ def rank(
     lexical[_title_matches(corpus, query)] *= _TITLE_BOOST
     lifts = raised(corpus, query.text, _names(query.text), lexical, terms)
     evidence = gather_evidence(corpus, query, comparison, mask)
-    if comparison is not None and comparison.weight != 1:
+    if comparison is not None and not analyser.is_unspaced(query.text):
+        # Pairs of characters have no other forms, and few are all in one passage.
         by_meaning, by_words = weights
-        weights = (by_meaning * comparison.weight ** (1 - evidence.best_coverage), by_words)
+        unsaid = (1 - evidence.best_coverage) ** 2
+        weights = (by_meaning * comparison.weight**unsaid, by_words)
     fused = fuse(
         lexical,
         comparison,

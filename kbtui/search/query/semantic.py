@@ -103,7 +103,9 @@ class _ModelVectors:
         """Return the mapping of a corpus's documents to vectors, cached under the name `of`."""
         found = self._views.get(of)
         if found is None or not found.fits(corpus, len(self.vectors), busy=busy):
-            found = self._views[of] = DocumentRows(corpus, self.vectors, keys())
+            found = self._views[of] = DocumentRows(
+                corpus, self.vectors, keys(), centred=self.kind.centred
+            )
         return found
 
     @property

@@ -1,8 +1,10 @@
-"""How well notes in German, Spanish and French are found by other words, and asked in English.
+"""How well notes in German, Spanish, French, Italian are found by other words, asked in English.
 
 Twenty notes a language (`languages.txt`) stand among 2,000 others, three quarters of them in that
 language and the rest in English. Counted is how often the right note is among the first three hits,
-asked in the note's own language and in English, for the half to tune on and the other.
+asked in the note's own language and in English. The first set of three languages was there when
+ranking was tuned; `more` was written before, and its figures were seen then; the Italian notes
+were asked once, when all was done.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 FILE = Path(__file__).with_suffix(".txt")
-NAMES = ("de", "es", "fr")
+NAMES = ("de", "de more", "es", "es more", "fr", "fr more", "it")
 BAR = 16  # of 20
 _FIRST = 3
 _ENGLISH_SHARE = 4  # one in so many others
@@ -41,9 +43,9 @@ class Target:
     english: str
 
 
-def targets(language: str) -> list[Target]:
-    """The notes of a language."""
-    return [Target(*row) for row in _rows(language)]
+def targets(name: str) -> list[Target]:
+    """The notes of one of `NAMES`."""
+    return [Target(*row) for row in _rows(name)]
 
 
 def others(language: str, count: int) -> Iterator[str]:
@@ -61,20 +63,20 @@ def _rows(name: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split(" | ")] for line in part.splitlines()]
 
 
-def write(workspace: Workspace, language: str, count: int) -> None:
-    """Write the targets and the others as entries."""
+def write(workspace: Workspace, name: str, count: int) -> None:
+    """Write the notes and the others as entries."""
     folder = workspace.root / "knowledge" / "topics"
     folder.mkdir(parents=True, exist_ok=True)
-    for number, target in enumerate(targets(language)):
+    for number, target in enumerate(targets(name)):
         (folder / f"target{number}.md").write_text(f"{target.note}\n", "utf-8")
-    for number, text in enumerate(others(language, count)):
+    for number, text in enumerate(others(name.split(maxsplit=1)[0], count)):
         (folder / f"other{number}.md").write_text(f"{text}\n", "utf-8")
 
 
-def found(index: SearchIndex, language: str, way: str) -> list[bool]:
-    """Whether each target is among the first three hits, asked ``own`` or in ``english``."""
+def found(index: SearchIndex, name: str, way: str) -> list[bool]:
+    """Whether each note is among the first three hits, asked ``own`` or in ``english``."""
     found = []
-    for number, target in enumerate(targets(language)):
+    for number, target in enumerate(targets(name)):
         hits = index.search(getattr(target, way), "all", _FIRST, wait=True).hits
         found.append(f"knowledge/topics/target{number}.md" in {hit.path for hit in hits})
     return found
@@ -83,7 +85,7 @@ def found(index: SearchIndex, language: str, way: str) -> list[bool]:
 def run(argv: list[str]) -> dict[str, Any]:
     """Measure the named languages, or all."""
     cli = argparse.ArgumentParser(prog="languages", description=__doc__)
-    cli.add_argument("languages", nargs="*", help=f"of {', '.join(NAMES)}")
+    cli.add_argument("languages", nargs="*", help=f"of {', '.join(NAMES)}; a beginning will do")
     cli.add_argument("--others", type=int, default=2000, help="notes besides the 20")
     cli.add_argument("--words", action="store_true", help="leave both embedding models out")
     cli.add_argument("--alone", action="store_true", help="leave the multilingual model out")
@@ -91,12 +93,12 @@ def run(argv: list[str]) -> dict[str, Any]:
     model = None if asked.words else RememberingModel()
     is_alone = asked.words or asked.alone
     second = None if is_alone else RememberingModel(MULTILINGUAL_EMBEDDING_MODEL)
-    table = Table("Languages", ["language", "asked", "first three", "tuned", "held", "bar"])
+    table = Table("Languages", ["notes", "asked", "first three", "bar"])
     figures: dict[str, int] = {}
-    for language in asked.languages or NAMES:
+    for name in (n for n in NAMES if not asked.languages or n.startswith(tuple(asked.languages))):
         with tempfile.TemporaryDirectory(prefix="kbtui-languages-") as folder:
             workspace = create_workspace(Path(folder) / "kb")
-            write(workspace, language, asked.others)
+            write(workspace, name, asked.others)
             index = SearchIndex(
                 workspace,
                 Scanner(workspace),
@@ -106,14 +108,9 @@ def run(argv: list[str]) -> dict[str, Any]:
                 second=second,
             )
             for way in ("own", "english"):
-                right = found(index, language, way)
-                figures[f"{language} {way}"] = sum(right)
-                tuned, held = sum(right[::2]), sum(right[1::2])
+                right = found(index, name, way)
+                figures[f"{name} {way}"] = sum(right)
                 met = "held" if sum(right) >= BAR else "MISSED"
-                table.row(
-                    *(language, way, f"{sum(right)} of {len(right)}"),
-                    *(f"{tuned} of {len(right[::2])}", f"{held} of {len(right[1::2])}"),
-                    f"{BAR} {met}",
-                )
+                table.row(name, way, f"{sum(right)} of {len(right)}", f"{BAR} {met}")
             index.close()
     return {"tables": [table], "figures": figures}

@@ -443,7 +443,7 @@ class SearchIndex:
         from kbtui.search.index.language import ENGLISH
 
         corpus = self._corpus()
-        codes = [code.decode() for code in corpus.terms_of("language")]
+        codes = [code.decode() for code in corpus.terms_from("language")]
         counts = {
             code: int((corpus.holding("language", [code]) & corpus.live).sum()) for code in codes
         }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from rapidfuzz.distance import DamerauLevenshtein
 from whoosh import query, scoring
 from whoosh.analysis import Analyzer, Token
 from whoosh.fields import TEXT, Schema
@@ -23,7 +25,15 @@ from kbtui.search.index.chunk_rows import TreeReader, lexical_document
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.segment import LexicalDocument, Segment, SegmentBuilder, SegmentFile
-from kbtui.search.index.whoosh_reader import ArrayOr, CorpusReader, CorpusSearcher
+from kbtui.search.index.whoosh_reader import (
+    ArrayAnd,
+    ArrayAndNot,
+    ArrayAny,
+    ArrayNot,
+    ArrayOr,
+    CorpusReader,
+    CorpusSearcher,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -137,7 +147,7 @@ def test_plain_words_score_as_whoosh_searcher_scores_them_on_our_reader(tmp_path
             term: rng.choice((0.3, 0.8, 1.0)) for term in rng.sample(WORDS, rng.randint(1, 4))
         }
         terms = [
-            query.Term(field, term, boost=corpus.boost(field, term) * weight)
+            query.Term(field, term, boost=corpus.boosts(field, [term])[0] * weight)
             for term, weight in weights.items()
             for field in rng.sample(list(SCORED_FIELDS), len(SCORED_FIELDS))
         ]
@@ -149,6 +159,76 @@ def test_plain_words_score_as_whoosh_searcher_scores_them_on_our_reader(tmp_path
         assert np.array_equal(scores > 0, expected > 0)
         assert np.allclose(scores, expected, rtol=1e-5)
         assert np.allclose(in_arrays, expected, rtol=1e-5)
+
+
+def edited(tmp_path: Path) -> Corpus:
+    """Return a corpus of two segments, some documents of which are deleted."""
+    index = Index(tmp_path)
+    index.write(documents(60))
+    index.write(documents(40, seed=2, first=1000), removed=range(1, 16))
+    return index.corpus()
+
+
+def test_conditions_in_brackets_find_what_they_say_with_and_or_and_not(tmp_path: Path) -> None:
+    corpus, rng = edited(tmp_path), random.Random(8)
+    searcher = CorpusSearcher(CorpusReader(corpus))
+    live = {*np.flatnonzero(corpus.live).tolist()}
+    of_word = {word: {*corpus.postings("tag", word)[0].tolist()} for word in WORDS}
+
+    def condition(depth: int) -> tuple[query.Query, set[int]]:
+        kind = rng.choice(("word", "and", "or", "without", "not") if depth else ("word",))
+        if kind == "word":
+            words = rng.sample(WORDS, 3)
+            terms = [query.Term("tag", word) for word in words]
+            return ArrayOr(terms), set().union(*(of_word[word] for word in words))
+        parts = [condition(depth - 1) for _ in range(rng.randint(1, 3))]
+        asked, found = [part[0] for part in parts], [part[1] for part in parts]
+        if kind == "and":
+            return ArrayAnd(asked), set.intersection(*found)
+        if kind == "or":
+            return ArrayAny(asked), set.union(*found)
+        other, excluded = condition(depth - 1)
+        if kind == "without":
+            return ArrayAndNot(asked[0], other), found[0] - excluded
+        return ArrayNot(other), live - excluded
+
+    for _ in range(300):
+        asked, expected = condition(3)
+        assert {*np.flatnonzero(searcher.documents(asked)).tolist()} == expected, asked
+
+
+def test_many_terms_are_looked_up_at_once_like_one_by_one(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    alike = "interstate internet internal interna interim inter in"
+    index.write([LexicalDocument(number, {"body": alike}) for number in (1, 2)])
+    index.write([LexicalDocument(3, {"body": "internet internment"})], removed=[2])
+    corpus = index.corpus()
+    stored = [term.decode() for term in corpus.terms_from("body")]
+    terms = ["internez", *stored, "internetx", "", "zebra"]
+    of_terms, ids, counts = corpus.table("body", terms)
+    for place, term in enumerate(terms):
+        expected_ids, expected_counts = corpus.postings("body", term)
+        assert ids[of_terms == place].tolist() == expected_ids.tolist(), term
+        assert counts[of_terms == place].tolist() == expected_counts.tolist()
+    assert corpus.rarities(terms) == [corpus.rarity(term) for term in terms]
+    assert corpus.holding("body", terms).tolist() == corpus.live.tolist()
+
+
+def test_words_are_found_by_patterns_and_by_typos_in_all_segments(tmp_path: Path) -> None:
+    corpus = edited(tmp_path)
+    reader = CorpusReader(corpus)
+    terms = [term.decode() for _, term in reader.terms_from("body", b"")]
+    assert terms == sorted({*terms})
+    assert terms[10:] == [
+        term.decode() for _, term in reader.terms_from("body", terms[10].encode())
+    ]
+    for pattern in ("*a", "*mm*", "?eta?", "*", "b*a?", "*.*"):
+        expected = [term for term in terms if fnmatch.fnmatchcase(term, pattern)]
+        assert [*reader.terms_like("body", pattern)] == expected, pattern
+    for text in ("alphaa", "btea", "omgae", "zzz"):
+        for most in (1, 2):
+            expected = [term for term in terms if DamerauLevenshtein.distance(text, term) <= most]
+            assert [*reader.terms_within("body", text, most)] == expected, text
 
 
 def test_an_edited_index_scores_like_one_built_again(tmp_path: Path) -> None:

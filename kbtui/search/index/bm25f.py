@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from datetime import date
 from functools import cached_property
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from heapq import merge
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whoosh.scoring import bm25
@@ -21,11 +22,11 @@ from kbtui.search.index import analyser
 from kbtui.search.index.segment import NO_POSTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kbtui.search.index.segment import Postings, Segment
+    from kbtui.search.index.segment import Postings, Segment, Table
 
     Ids = NDArray[np.int32]
     Floats = NDArray[np.float32]
@@ -52,11 +53,14 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
 MAX_EXPANSIONS = 64
+_FEW_TERMS = 8  # are looked up one by one
 _MAX_CACHED_EXPANSIONS = 2_000
 _BODY = ("body",)
 _ASKED_ALWAYS = frozenset({"scope", "said"})  # by every search, with few different terms
 _LONGEST_SERIES = 60  # notes and passages
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
+_NO_IDS = NO_POSTINGS[0]
+_NO_TABLE: Table = (_NO_NUMBERS, _NO_IDS, np.empty(0, dtype=np.uint16))
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
 _MAX_IMPACT_BYTES = 16 << 20  # bytes
 
@@ -93,7 +97,6 @@ class Corpus:
         self._by_series: tuple[NDArray[np.int64], ...] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
-        self._terms: dict[str, list[bytes]] = {}
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
@@ -111,10 +114,22 @@ class Corpus:
 
     def rarity(self, term: str) -> float:
         """Return the weight that boosts a rare term and reduces a common one."""
-        frequency = len(self.impacts(term)[0])
-        soft = math.log(self.count / (frequency + 1)) + 1
+        return self._rarity(len(self.impacts(term)[0]))
+
+    def rarities(self, terms: Sequence[str]) -> list[float]:
+        """Return the weights of many terms that boost rare ones."""
+        tables = [self.table(field, terms)[:2] for field in SCORED_FIELDS]
+        of_terms, ids = map(np.concatenate, zip(*tables, strict=True))
+        held = np.unique(of_terms * self.size + ids) // max(1, self.size)
+        return [*map(self._rarity, np.bincount(held, minlength=len(terms)).tolist())]
+
+    def _rarity(self, frequency: int) -> float:
+        soft = self._soft_idf(frequency)
         hard = math.log(1 + (self.count - frequency + 0.5) / (frequency + 0.5))
         return float((hard / soft) ** RARITY) if soft > 0 else 1.0
+
+    def _soft_idf(self, frequency: int) -> float:
+        return math.log(self.count / (frequency + 1)) + 1
 
     def best_of_series(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each document the highest score among live ones of its file, or series."""
@@ -174,31 +189,42 @@ class Corpus:
         summed = np.bincount(where, weights=impacts)
         return ids.astype(np.int32), summed.astype(np.float32)
 
-    def impact(self, field: str, term: str) -> Postings:
-        """Return a term's score in one field, without the field's boost, where it occurs."""
-        key = (term, (f"{field} alone",))
-        held = self._impacts.get(key)
-        if held is None:
-            ids, weights = self.postings(field, term)
-            if field in B:
-                weights = self._bm25(field, ids, weights).astype(np.float32)
-            held = (ids, weights)
-            self._keep(key, held)
-        return held
+    def sum_of(self, field: str, weights: Mapping[str, float]) -> NDArray[np.float64]:
+        """Return the score of every document for weighted terms of one field, without its boost."""
+        of_terms, ids, found = self.table(field, [*weights])
+        scores = found.astype(np.float64)
+        if field in B:
+            frequencies = np.bincount(of_terms, minlength=len(weights)).tolist()
+            idf = np.array([*map(self._soft_idf, frequencies)])
+            scores = self._bm25(field, ids, scores, idf[of_terms])
+        scores *= np.fromiter(weights.values(), dtype=np.float64)[of_terms]
+        total: NDArray[Any] = np.bincount(ids, weights=scores, minlength=self.size)
+        return total
 
     def _impact(self, field: str, ids: Ids, weights: Floats) -> tuple[Ids, NDArray[np.float64]]:
-        return ids, self._boost(field, ids) * self._bm25(field, ids, weights)
+        idf = self._soft_idf(len(ids))
+        return ids, self._boost(field, ids) * self._bm25(field, ids, weights, idf)
 
-    def _bm25(self, field: str, ids: Ids, weights: Floats) -> NDArray[np.float64]:
-        idf = math.log(self.count / (len(ids) + 1)) + 1
+    def _bm25(
+        self, field: str, ids: Ids, weights: NDArray[Any], idf: float | NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         lengths, average = self.lengths(field)[ids], self.average_length(field)
         scores = bm25(idf, weights.astype(np.float64), lengths, average, B[field], K1)
         found: NDArray[np.float64] = scores
         return found
 
-    def boost(self, field: str, term: str) -> float:
-        """Return the weight of a term in a field."""
-        return self._boost(field, self.postings(field, term)[0])
+    def boosts(self, field: str, terms: Sequence[str]) -> list[float]:
+        """Return the weights of terms in a field; in one that isn't scored, their soft idf."""
+        frequencies = self._frequencies(field, terms)
+        if field not in SCORED_FIELDS:
+            return [*map(self._soft_idf, frequencies.tolist())]
+        return [
+            self._boost(field, self.postings(field, term)[0] if is_often else _NO_IDS)
+            for term, is_often in zip(terms, frequencies >= _MIN_LABELLED, strict=True)
+        ]
+
+    def _frequencies(self, field: str, terms: Sequence[str]) -> NDArray[np.int64]:
+        return np.bincount(self.table(field, terms)[0], minlength=len(terms))
 
     def _boost(self, field: str, ids: Ids) -> float:
         is_label = field == "title" and self._is_in_many_files(ids)
@@ -230,12 +256,27 @@ class Corpus:
                 found[field] = ids, weights
         return found
 
-    def terms_of(self, field: str) -> list[bytes]:
-        """Return all terms of a field, sorted."""
-        if field not in self._terms:
-            found = set().union(*[segment.terms(field) for segment in self.segments])
-            self._terms[field] = sorted(found)
-        return self._terms[field]
+    def table(self, field: str, terms: Iterable[str]) -> Table:
+        """Return the postings of many terms in live documents, each with the place of its term."""
+        encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+        tables: list[Table] = []
+        for base, segment in zip(self.bases, self.segments, strict=True):
+            of_terms, ids, counts = segment.table(encoded, field)
+            tables.append((of_terms, ids + np.int32(base), counts))
+        of_terms, ids, counts = map(np.concatenate, zip(*tables or [_NO_TABLE], strict=True))
+        if self._all_live:
+            return of_terms, ids, counts
+        alive = self.live[ids]
+        return of_terms[alive], ids[alive], counts[alive]
+
+    def terms_from(self, field: str, start: str = "") -> Iterator[bytes]:
+        """Yield the terms of a field from `start` on, sorted."""
+        of_segments = [segment.terms_from(field, start) for segment in self.segments]
+        return (term for term, _ in groupby(merge(*of_segments)))
+
+    def lexicons(self, field: str) -> Iterator[str]:
+        """Yield the terms of a field in each segment, with a NUL before each and after the last."""
+        return (segment.lexicon(field) for segment in self.segments)
 
     def holding(self, field: str, terms: Iterable[str]) -> Mask:
         """Return a new mask of the documents that have any of the terms in a field."""
@@ -243,17 +284,19 @@ class Corpus:
         mask = self._masks.get(key)
         if mask is None:
             mask = np.zeros(self.size, dtype=np.bool_)
-            for term in key[1]:
+            if len(key[1]) > _FEW_TERMS:
+                mask[self.table(field, key[1])[1]] = True
+            for term in key[1] if len(key[1]) <= _FEW_TERMS else ():
                 mask[self.postings(field, term)[0]] = True
             if field in _ASKED_ALWAYS:
                 self._masks[key] = mask
         return mask.copy()
 
-    def having(self, field: str, wanted: Callable[[str], bool]) -> Mask:
-        """Return a mask of the documents with a wanted term in a field."""
+    def containing(self, field: str, folded: str) -> Mask:
+        """Return a mask of the documents with a term in a field that contains a text, if folded."""
         mask: Mask = np.zeros(self.size, dtype=np.bool_)
         for base, segment in zip(self.bases, self.segments, strict=True):
-            mask[segment.having(field, wanted) + base] = True
+            mask[segment.containing(field, folded) + base] = True
         return mask & self.live
 
     def knows(self, term: str) -> bool:

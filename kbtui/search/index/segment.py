@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,12 +24,13 @@ from whoosh.util.numeric import byte_to_length
 from kbtui.search.index import analyser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
+    Table = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]
     # A document number for a term that occurs once, else document, frequency, document, ...
     TermPostings = int | array[int]
     Buffer = bytes | mmap.mmap
@@ -190,6 +191,7 @@ class Segment:
         self._prefix_keys = memoryview(data)[_HEADER.size : begin].cast("Q")
         self._counts = np.frombuffer(data, np.uint16, postings, starts[-1])
         self._data = data
+        self._lexicons: dict[str, str] = {}
 
     @classmethod
     def of(cls, documents: Iterable[LexicalDocument]) -> Segment:
@@ -238,16 +240,47 @@ class Segment:
                 found.append((name, (self._ids[part], self._counts[part].astype(np.float32))))
         return found
 
-    def terms(self, field: str) -> list[bytes]:
-        """Return the terms of a field, sorted."""
-        return [self._term(place) for place in range(*self._field_bounds[field])]
+    def table(self, terms: Sequence[bytes], field: str) -> Table:
+        """Return the postings of many terms of a field, each with the place of its term."""
+        first, last = self._field_bounds[field]
+        keys = np.asarray(self._prefix_keys[first:last])
+        heads = np.frombuffer(b"".join(map(_FIRST_BYTES.pack, terms)), ">u8").astype(np.uint64)
+        low, high = (keys.searchsorted(heads, side) + first for side in ("left", "right"))
+        of_terms = np.flatnonzero(high > low)
+        places = low[of_terms]
+        for number, at in enumerate(of_terms.tolist()):
+            if len(terms[at]) >= _PREFIX_BYTES:
+                place, end = int(low[at]), int(high[at])
+                place = bisect_left(range(end), terms[at], place, key=self._term)
+                is_there = place < end and self._term(place) == terms[at]
+                places[number] = place if is_there else -1
+        of_terms, places = of_terms[places >= 0], places[places >= 0]
+        ends = np.asarray(self._ends)
+        starts = np.where(places > 0, ends[places - 1], 0)
+        counts = ends[places] - starts
+        offsets = np.cumsum(counts) - counts
+        rows = np.repeat(starts - offsets, counts) + np.arange(counts.sum())
+        return np.repeat(of_terms, counts), self._ids[rows], self._counts[rows]
 
-    def having(self, field: str, wanted: Callable[[str], bool]) -> NDArray[np.int32]:
-        """Return the documents with a wanted term in a field, with repetitions."""
+    def terms_from(self, field: str, start: str) -> Iterator[bytes]:
+        """Yield the terms of a field from `start` on, sorted."""
+        ((_, first, _),) = self._find(start, (field,))
+        return map(self._term, range(first, self._field_bounds[field][1]))
+
+    def lexicon(self, field: str) -> str:
+        """Return the terms of a field, sorted, with a NUL before each and after the last."""
+        if field not in self._lexicons:
+            terms = b"\0".join(self.terms_from(field, "")).decode("utf-8", "replace")
+            self._lexicons[field] = f"\0{terms}\0"
+        return self._lexicons[field]
+
+    def containing(self, field: str, folded: str) -> NDArray[np.int32]:
+        """Return the documents with a term in a field that contains a text, when folded."""
         first, last = self._field_bounds[field]
         begin = int(self._ends[first - 1]) if first else 0
         ends = np.asarray(self._ends[first:last], dtype=np.int64)
-        found = [wanted(term.decode("utf-8", "replace")) for term in self.terms(field)]
+        terms = analyser.fold(self.lexicon(field)).split("\0")[1:-1]
+        found = [folded in term for term in terms[: last - first]]
         counts = np.diff(ends, prepend=begin)
         held: NDArray[np.int32] = self._ids[begin : begin + int(counts.sum())][
             np.repeat(found, counts)
@@ -256,14 +289,14 @@ class Segment:
 
     def with_prefix(self, prefix: str, fields: Iterable[str]) -> set[str]:
         """Return the terms of `fields` that start with `prefix`."""
-        found = set()
-        for name, start, wanted in self._find(prefix, fields):
-            for place in range(start, self._field_bounds[name][1]):
-                term = self._term(place)
-                if not term.startswith(wanted):
-                    break
-                found.add(term.decode("utf-8", "replace"))
-        return found
+        wanted = prefix.encode("utf-8", "surrogatepass")
+        return {
+            term.decode("utf-8", "replace")
+            for field in fields
+            for term in takewhile(
+                lambda term: term.startswith(wanted), self.terms_from(field, prefix)
+            )
+        }
 
     def _find(self, term: str, fields: Iterable[str]) -> list[tuple[str, int, bytes]]:
         """Return ``(field, insertion point, encoded term)`` for each of `fields`.

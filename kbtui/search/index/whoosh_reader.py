@@ -7,7 +7,9 @@ they aren't counted, so that an edited index scores like a rebuilt one.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ import numpy as np
 from whoosh.collectors import Collector
 from whoosh.fields import ID, TEXT, Schema
 from whoosh.matching import ListMatcher
-from whoosh.query import Or, Query
+from whoosh.query import And, AndNot, Not, Or, Query
 from whoosh.reading import IndexReader, TermInfo, TermNotFound
 from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
@@ -70,9 +72,8 @@ class CorpusReader(IndexReader):  # type: ignore[misc]
 
     def terms_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield the terms of a field from `prefix` on, sorted."""
-        terms = self.corpus.terms_of(fieldname)
-        for place in range(bisect_left(terms, prefix), len(terms)):
-            yield fieldname, terms[place]
+        start = prefix.decode("utf-8", "surrogatepass")
+        return ((fieldname, term) for term in self.corpus.terms_from(fieldname, start))
 
     def _postings(self, fieldname: str, text: bytes | str) -> tuple[NDArray[Any], NDArray[Any]]:
         term = text if isinstance(text, str) else text.decode("utf-8", "replace")
@@ -156,13 +157,26 @@ class CorpusReader(IndexReader):  # type: ignore[misc]
     ) -> Iterator[str]:
         """Yield the terms of a field within an edit distance of a text, and with its beginning."""
         from rapidfuzz import process
-        from rapidfuzz.distance import DamerauLevenshtein
+        from rapidfuzz.distance import DamerauLevenshtein, Levenshtein
 
-        terms = [term.decode("utf-8", "replace") for term in self.corpus.terms_of(fieldname)]
-        found = process.extract(
-            text, terms, scorer=DamerauLevenshtein.distance, score_cutoff=maxdist, limit=None
-        )
-        return (term for term, *_ in found if term.startswith(text[:prefix]))
+        found: set[str] = set()
+        for lexicon in self.corpus.lexicons(fieldname):
+            near: Sequence[str] = lexicon.split("\0")
+            # The quicker one counts letters that changed places as two edits.
+            for scorer, most in ((Levenshtein, 2 * maxdist), (DamerauLevenshtein, maxdist)):
+                passed = process.extract(
+                    text, near, scorer=scorer.distance, score_cutoff=most, limit=None
+                )
+                near = [term for term, *_ in passed if term]
+            found.update(near)
+        return (term for term in sorted(found) if term.startswith(text[:prefix]))
+
+    def terms_like(self, fieldname: str, pattern: str) -> Iterator[str]:
+        """Yield the terms of a field that a pattern with ``*`` and ``?`` matches, sorted."""
+        letters = re.escape(pattern).replace(r"\*", r"[^\0]*").replace(r"\?", r"[^\0]")
+        wanted = re.compile(rf"\0({letters})(?=\0)")
+        lexicons = self.corpus.lexicons(fieldname)
+        yield from sorted({term for lexicon in lexicons for term in wanted.findall(lexicon)})
 
     def has_vector(self, docnum: int, fieldname: str) -> bool:  # noqa: ARG002
         """Return False: there are no term vectors."""
@@ -193,6 +207,11 @@ class Postings(ListMatcher):  # type: ignore[misc]
         super().__init__((), scorer=scorer, term=term, terminfo=info)
         del self._ids, self._weights
 
+    @classmethod
+    def of(cls, mask: Mask) -> Postings:
+        """Return a matcher of the documents of a mask, without scores."""
+        return cls(np.flatnonzero(mask), None)
+
     @cached_property
     def _ids(self) -> list[int]:
         return list(self.arrays[0].tolist())
@@ -210,22 +229,74 @@ class Postings(ListMatcher):  # type: ignore[misc]
         return float(self._terminfo.max_weight()) if self._terminfo else super().block_max_weight()
 
 
+class Word(Query):  # type: ignore[misc]
+    """A term in any scored field, with the sum of its scores there."""
+
+    def __init__(self, text: str, boost: float = 1.0) -> None:
+        """Create it; the score is multiplied by `boost`."""
+        self.text, self.boost = text, boost
+
+    def matcher(self, searcher: Searcher, _context: Any = None) -> Postings:
+        """Return a matcher of the documents with the term."""
+        ids, impact = searcher.reader().corpus.impacts(self.text)
+        return Postings(ids, impact * np.float32(self.boost))
+
+
 class ArrayOr(Or):  # type: ignore[misc]
-    """An ``Or`` of terms, summed in arrays: the same documents and scores as one by one."""
+    """An ``Or`` of words and terms, summed in arrays: the same scores as one by one."""
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Postings:
-        """Return a matcher of the documents with any of the terms."""
+        """Return a matcher of the documents with any of them."""
         corpus: Corpus = searcher.reader().corpus
-        found: Mask = np.zeros(corpus.size, dtype=np.bool_)
+        total = np.zeros(corpus.size)
+        by_field: dict[str, Counter[str]] = {}
+        for each in self.subqueries:
+            if isinstance(each, Word):
+                ids, scores = each.matcher(searcher).arrays
+                total[ids] += scores
+            else:
+                by_field.setdefault(each.fieldname, Counter())[each.text] += each.boost
         is_scored = context is None or context.weighting is not None
-        total = np.zeros(corpus.size if is_scored else 0)
-        for term in self.subqueries:
-            ids, impact = corpus.impact(term.fieldname, term.text)
-            found[ids] = True
-            if is_scored:
-                total[ids] += impact * np.float32(term.boost * self.boost)
-        numbers = np.flatnonzero(found)
-        return Postings(numbers, total[numbers] if is_scored else None)
+        for field, weights in by_field.items():
+            total += (corpus.sum_of if is_scored else corpus.holding)(field, weights)
+        numbers = np.flatnonzero(total)
+        return Postings(numbers, total[numbers] * self.boost if is_scored else None)
+
+
+class ArrayAnd(And):  # type: ignore[misc]
+    """An ``And`` of conditions, whose matchers are intersected as arrays."""
+
+    def _tree_matcher(
+        self, subs: Sequence[Query], _kind: Any, searcher: CorpusSearcher, *_: Any
+    ) -> Postings:
+        return Postings.of(np.logical_and.reduce([*map(searcher.documents, subs)]))
+
+
+class ArrayAny(Or):  # type: ignore[misc]
+    """An ``Or`` of conditions, whose matchers are united as arrays."""
+
+    def _matcher(self, subs: Sequence[Query], searcher: CorpusSearcher, _context: Any) -> Postings:
+        return Postings.of(np.logical_or.reduce([*map(searcher.documents, subs)]))
+
+
+class ArrayAndNot(AndNot):  # type: ignore[misc]
+    """An ``AndNot`` of conditions, subtracted as arrays.
+
+    Whoosh's own matcher keeps its first document, even an excluded one, unless that is the first of
+    the excluded ones as well.
+    """
+
+    def matcher(self, searcher: CorpusSearcher, _context: Any = None) -> Postings:
+        """Return a matcher of the documents with the one and without the other."""
+        return Postings.of(searcher.documents(self.a) & ~searcher.documents(self.b))
+
+
+class ArrayNot(Not):  # type: ignore[misc]
+    """A ``Not`` of a condition, subtracted as an array."""
+
+    def matcher(self, searcher: CorpusSearcher, _context: Any = None) -> Postings:
+        """Return a matcher of the documents without it."""
+        return Postings.of(searcher.reader().corpus.live & ~searcher.documents(self.query))
 
 
 class Known(Query):  # type: ignore[misc]

@@ -330,7 +330,7 @@ def foreign_documents(corpus: Corpus) -> Mask:
     foreign = corpus.holding("language", FOREIGN)
     english = corpus.holding("language", (ENGLISH,))
     if foreign.any() and (foreign & corpus.live).sum() > (english & corpus.live).sum():
-        known = [language.decode() for language in corpus.terms_of("language")]
+        known = [language.decode() for language in corpus.terms_from("language")]
         foreign |= ~corpus.holding("language", known)
     return foreign & corpus.live
 

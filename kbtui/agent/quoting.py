@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
-from kbtui.memory.recall.newer import is_newer, standing
+from kbtui.memory.recall.newer import SOON_SECONDS, corrects, is_newer, standing
 from kbtui.memory.recall.remembered import said_days
 from kbtui.memory.records.journal import day_of, local, without_dates
 from kbtui.offline.answer import MAX_LINES, Candidate, QuotedAnswer, choose
@@ -137,8 +137,12 @@ class Quoting:
             statement[:_MAX_QUERY], "knowledge,memory", _NEAREST_HITS, typed=True
         )
         candidates = self._candidates(found.hits, with_lists=False)
-        about = [each for each in candidates if is_newer(statement, each.text)]
         order = _Order(view)
+        about = [each for each in candidates if is_newer(statement, each.text)]
+        if not about:
+            soon = self._context.now().timestamp() - SOON_SECONDS
+            short = (each for each in candidates if corrects(statement, each.text))
+            about = [each for each in short if order.moment(each) >= soon]
         best = max(about, key=order.moment, default=None)
         return order.dated(best) if best is not None else None
 
@@ -208,7 +212,14 @@ class _Order:
 
     def is_newer(self, line: Candidate, other: Candidate) -> bool:
         """Return whether a line holds instead of another one."""
-        return 0 < self.moment(other) < self.moment(line) and is_newer(line.text, other.text)
+        if not 0 < self.moment(other) < self.moment(line):
+            return False
+        if is_newer(line.text, other.text):
+            return True
+        if not corrects(line.text, other.text):
+            return False
+        newest = self._view.newer([other.text]).get(other.text)
+        return newest is not None and fold(newest.text) == fold(line.text)
 
     def standing(self, question: str, line: Candidate) -> float:
         """Return how well a line stands as an answer, apart from its time; less is better."""

@@ -82,13 +82,13 @@ def _is_newer(line: str, of: str) -> bool:
     language = language_of(f"{of}\n{line}")
     names = names_of(codes, statement_of(of), statement_of(line))
     old, new = (read_line(each, language, codes, names) for each in (of, line))
-    if not old.items or not new.items or not _may_be_newer(new, old):
+    if not old.items or not new.items or not may_be_newer(new, old):
         return False
     if Pair(old, new).is_newer:
         return True
     clauses = [read_line(each, language, codes, names) for each in _later_clauses(line)]
     return any(
-        each.items and each.is_changed and _may_be_newer(each, old) and Pair(old, each).is_newer
+        each.items and each.is_changed and may_be_newer(each, old) and Pair(old, each).is_newer
         for each in clauses
     )
 
@@ -128,11 +128,11 @@ def standing(question: str, line: str) -> float:
     is_event = told.happened and not any(map(told.has, ("moving", "joining", "delaying")))
     is_framed = bool(told.frames & _NOT_NEWER) or (is_event and not asked.happened)
     years = {*YEAR.findall(told.text)} - {*YEAR.findall(asked.text)}
-    owners = _owners(told) - _owners(asked)
-    return _FRAMED * (is_framed or bool(years)) + len(owners) - 2.0 * known
+    others = owners(told) - owners(asked)
+    return _FRAMED * (is_framed or bool(years)) + len(others) - 2.0 * known
 
 
-def _owners(line: ComparedLine) -> frozenset[str]:
+def owners(line: ComparedLine) -> frozenset[str]:
     """Return whose a line says that something is: my sister's, the landlord's."""
     marked = (found[0] for found in _OWNER.finditer(line.text))
     before = {folded(found[1]) for found in _TITLED.finditer(line.text)} & titles()
@@ -144,7 +144,7 @@ def about_the_same(one: str, other: str) -> bool:
     return is_newer(one, other) or is_newer(other, one)
 
 
-def _may_be_newer(new: ComparedLine, old: ComparedLine) -> bool:
+def may_be_newer(new: ComparedLine, old: ComparedLine) -> bool:
     """Return whether a line states what holds now, and without limit, of what another states."""
     if not (_is_statement(new) and _is_statement(old)):
         return False

@@ -24,6 +24,7 @@ from kbtui.derived import DerivedDatabase
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import Entry, parse_entry
 from kbtui.listeners import Listeners
+from kbtui.memory.comparing.corrections import corrects as corrects
 from kbtui.memory.comparing.line import statement_of
 from kbtui.memory.comparing.same_thing import (
     MAX_LENGTH,
@@ -68,6 +69,8 @@ _SCHEMA = (
 )
 _KEY_LETTERS = 5  # by which forms of a word are found: `same_thing` compares them
 _MAX_CANDIDATES = 60
+SOON_SECONDS = 3 * 86_400.0
+"""Within this time a short correction is of what was said before it."""
 _MOST_COMMON = 400  # lines with a term, above which it tells nothing
 _CATCH_UP_SECONDS = 1.5  # mostly for one or two files, of which each takes a hundredth of it
 _LOOK_SECONDS = 30.0  # conversations change without a commit
@@ -535,11 +538,18 @@ def _partners(
         """,
         (json.dumps(telling), _MAX_CANDIDATES),
     ).fetchall()
+    is_told = False
+    corrected: list[tuple[float, int, int]] = []
     for number, other_path, other_line, told, moment, _shared in rows:
         is_before = _is_before((other_path, other_line, moment), path, line)
         later, earlier = (line.told, told) if is_before else (told, line.told)
         if is_newer(later, earlier):
+            is_told |= is_before
             yield number, is_before
+        elif is_before and line.said.moment - moment <= SOON_SECONDS and corrects(later, earlier):
+            corrected.append((moment, other_line, number))
+    if corrected and not is_told:
+        yield max(corrected)[-1], True  # of what a short correction may mean, what was said last
 
 
 def _is_before(other: tuple[str, int, float], path: str, line: _Line) -> bool:

@@ -231,6 +231,18 @@ def test_words_are_found_by_patterns_and_by_typos_in_all_segments(tmp_path: Path
             assert [*reader.terms_within("body", text, most)] == expected, text
 
 
+def test_a_rare_word_of_two_fields_scores_as_whoosh_searcher_scores_it(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    rare = LexicalDocument(1000, {"title": "zebra", "body": f"zebra {WORDS[0]} zebra"})
+    index.write([*documents(260), rare])
+    corpus = index.corpus()
+    terms = [query.Term(field, "zebra", boost=boost) for field, boost in SCORED_FIELDS.items()]
+    ((number, score),) = CorpusSearcher(CorpusReader(corpus)).search(query.Or(terms)).items()
+    scores = corpus.scores([("zebra", 1.0)])
+    assert np.flatnonzero(scores).tolist() == [number]
+    assert scores[number] == pytest.approx(score, rel=1e-5)
+
+
 def test_an_edited_index_scores_like_one_built_again(tmp_path: Path) -> None:
     edited, fresh = Index(tmp_path / "edited"), Index(tmp_path / "fresh")
     all_documents = documents(120)

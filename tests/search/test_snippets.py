@@ -31,13 +31,22 @@ def test_it_is_one_line_without_control_characters() -> None:
     assert snippet.text[slice(*snippet.matches[0])] == "two"
 
 
-@pytest.mark.parametrize("link", ["[[topics/radio|the radio]]", "[a manual](https://a.example/b)"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[[topics/radio|the radio]]",
+        "[a manual](https://a.example/b)",
+        "![[radio.svg]]",
+        "`[x] = 1`",
+    ],
+)
 def test_no_link_is_cut(link: str) -> None:
-    for words in range(0, 60, 2):
+    for words in range(60):
         behind = make_snippet("y " * 300 + f"{link} {'y ' * words} needle " + "y " * 300, {"needl"})
         before = make_snippet(f"needle {'y ' * (80 + words)}{link} " + "y " * 300, {"needl"})
         for shown in (behind.text, before.text):
             assert ("[" in shown or "]" in shown or "://" in shown) == (link in shown)
+            assert ("!" in shown) == ("!" in link and link in shown)
 
 
 def test_items_of_a_list_stay_apart() -> None:

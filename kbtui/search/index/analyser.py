@@ -126,20 +126,20 @@ def _matches(text: str, wanted: frozenset[str]) -> Sequence[tuple[int, int, str]
 
 
 def neighbours(
-    text: str, wanted: Collection[tuple[str, str]], terms: Iterable[str] = ()
+    text: str, wanted: Collection[tuple[str, str]], terms: Collection[str] = ()
 ) -> set[tuple[str, str]]:
     """Return which pairs of first terms stand side by side in a text, but for stop words.
 
     Args:
         text: The text.
         wanted: The pairs.
-        terms: Other terms that matches of the text are looked for with.
+        terms: All terms that matches of the text are looked for with; those of the pairs if empty.
     """
     if is_unspaced(text):
         return set(pairwise(content_terms(text))).intersection(wanted)
     found: set[tuple[str, str]] = set()
     last, end = "", 0
-    for start, after, _ in matches(text, {*terms, *chain.from_iterable(wanted)}):
+    for start, after, _ in matches(text, terms or {*chain.from_iterable(wanted)}):
         for term in _content_terms_of(text[start:after]):
             pair = (last, term)
             if pair in wanted and pair not in found:
@@ -150,15 +150,21 @@ def neighbours(
     return found
 
 
-def _candidates(text: str, wanted: Iterable[str]) -> Sequence[tuple[int, int]]:
+@lru_cache(maxsize=16)
+def _letters_of_all(wanted: frozenset[str]) -> tuple[frozenset[str], bool]:
+    """Return letters of all terms, and whether there are second ones."""
+    letters = frozenset(each for term in wanted for each in _letters_of(term))
+    return letters, any(term[0] == SECOND for term in wanted)
+
+
+def _candidates(text: str, wanted: frozenset[str]) -> Sequence[tuple[int, int]]:
     """Return where words stand that may have a `wanted` term; analysing all would take long."""
     lowered = text.lower()
     if len(lowered) != len(text) or len(text.encode("utf-8", "replace")) > _MOSTLY_ASCII * len(
         text
     ):
         return [match.span() for match in WORD.finditer(text)]
-    letters = {each for term in wanted for each in _letters_of(term)}
-    has_second = any(term[0] == SECOND for term in wanted)
+    letters, has_second = _letters_of_all(wanted)
     found: set[tuple[int, int]] = set()
     at = 0
     for match in _COMPOSED.finditer(text):

@@ -42,6 +42,7 @@ SCORED_FIELDS: Mapping[str, float] = {
     "body": 1.0,
     "context": 0.5,
 }
+_SCORED = tuple(SCORED_FIELDS)
 # A word in many titles tells whose or what kind a note is, like the label of a message, and not its
 # topic: a query with it means these notes. Tuned on conversation turns under a heading with speaker
 # and date; notes with distinct titles score as before.
@@ -53,6 +54,7 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
 MAX_EXPANSIONS = 64
+_SPARSE = 64  # documents a posting
 _FEW_TERMS = 8  # are looked up one by one
 _MAX_CACHED_EXPANSIONS = 2_000
 _BODY = ("body",)
@@ -94,11 +96,12 @@ class Corpus:
         numbers_of = [(segment.chunks, segment.files, segment.series) for segment in segments]
         columns = zip(*numbers_of or [(_NO_NUMBERS,) * 3], strict=True)
         self.chunks, self.files, self.series = map(np.concatenate, columns)
-        self._by_series: tuple[NDArray[np.int64], ...] | None = None
+        self._by_series: NDArray[np.int64] | None = None
         self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
+        self._titles: dict[str, Postings] = {}
         self._impact_bytes = 0
         self._masks: dict[tuple[str, tuple[str, ...]], Mask] = {}
         self._days: dict[str, NDArray[np.float64]] = {}
@@ -140,13 +143,13 @@ class Corpus:
             # A title that many notes bear is a template's, and tells nothing.
             is_long = np.bincount(of_document)[of_document] > _LONGEST_SERIES
             own = np.where(is_long, self.files, self.series)
-            _, of_document = np.unique(own, return_inverse=True)
-            order = np.argsort(of_document, kind="stable")
-            starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
-            self._by_series = (order, starts, of_document)
-        order, starts, of_document = self._by_series
+            _, self._by_series = np.unique(own, return_inverse=True)
         alive = scores if self._all_live else np.where(self.live, scores, -np.inf)
-        best: NDArray[np.float64] = np.maximum.reduceat(alive[order], starts)[of_document]
+        lowest = alive.min()
+        higher = np.flatnonzero(alive > lowest)  # few, where words are looked for
+        best = np.full(self.size, lowest)  # there are no more series than documents
+        np.maximum.at(best, self._by_series[higher], alive[higher])
+        best = best[self._by_series]
         return best if self._all_live else np.where(self.live, best, scores)
 
     def days(self, field: str) -> NDArray[np.float64]:
@@ -161,23 +164,23 @@ class Corpus:
             self._days[field] = found
         return found
 
-    def impacts(self, term: str, fields: tuple[str, ...] = tuple(SCORED_FIELDS)) -> Postings:
+    def impacts(self, term: str, fields: tuple[str, ...] = _SCORED) -> Postings:
         """Return a term's contribution to the score of each document that has it, over `fields`."""
         key = (term, fields)
-        held = self._impacts.get(key)
-        if held is None:
-            held = self._compute_impacts(term, fields)
-            self._keep(key, held)
-        return held
+        found = self._impacts.get(key)
+        if found is None:
+            held = self._postings_of(term, fields)
+            found = self._compute_impacts(held, fields)
+            if self._impact_bytes > _MAX_IMPACT_BYTES:
+                self._impacts, self._titles, self._impact_bytes = {}, {}, 0
+            self._impacts[key] = found
+            self._impact_bytes += _size(found)
+            if fields == _SCORED:
+                self._titles[term] = held.get("title", NO_POSTINGS)
+                self._impact_bytes += _size(self._titles[term])
+        return found
 
-    def _keep(self, key: tuple[str, tuple[str, ...]], held: Postings) -> None:
-        if self._impact_bytes > _MAX_IMPACT_BYTES:
-            self._impacts, self._impact_bytes = {}, 0
-        self._impacts[key] = held
-        self._impact_bytes += _size(held)
-
-    def _compute_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
-        held = self._postings_of(term, fields)
+    def _compute_impacts(self, held: Mapping[str, Postings], fields: tuple[str, ...]) -> Postings:
         parts = [self._impact(field, *held[field]) for field in fields if field in held]
         if not parts:
             return NO_POSTINGS
@@ -185,9 +188,15 @@ class Corpus:
             ids, impact = parts[0]
             return ids, impact.astype(np.float32)
         all_ids, impacts = map(np.concatenate, zip(*parts, strict=True))
-        ids, where = np.unique(all_ids, return_inverse=True)
-        summed = np.bincount(where, weights=impacts)
-        return ids.astype(np.int32), summed.astype(np.float32)
+        if _SPARSE * len(all_ids) < self.size:
+            numbers, where = np.unique(all_ids, return_inverse=True)
+            summed = np.bincount(where, weights=impacts)
+        else:  # adding up in an array of all documents is quicker than sorting
+            mask = np.zeros(self.size, dtype=np.bool_)
+            mask[all_ids] = True
+            numbers = np.flatnonzero(mask)
+            summed = np.bincount(all_ids, weights=impacts)[numbers]
+        return numbers.astype(np.int32), summed.astype(np.float32)
 
     def sum_of(self, field: str, weights: Mapping[str, float]) -> NDArray[np.float64]:
         """Return the score of every document for weighted terms of one field, without its boost."""
@@ -238,6 +247,8 @@ class Corpus:
 
     def postings(self, field: str, term: str) -> Postings:
         """Return the live documents that have a term in a field, with frequencies."""
+        if field == "title" and term in self._titles:
+            return self._titles[term]
         return self._postings_of(term, (field,)).get(field, NO_POSTINGS)
 
     def _postings_of(self, term: str, fields: Sequence[str]) -> dict[str, Postings]:

@@ -153,7 +153,9 @@ def _standardise(
     scores: Scores, among: Mask, minimum: float, typical: float | None = None
 ) -> tuple[Scores, float]:
     """Standardise scores by the best of them; return the result, and what 0 is mapped to."""
-    found = scores[among]
+    found = scores[among & (scores > 0)]  # few, where words are looked for
+    if len(found) < _SAMPLE:
+        found = scores[among]
     if not len(found):
         return np.zeros_like(scores), 0.0
     limit = min(_SAMPLE, len(found))

@@ -92,7 +92,9 @@ def best_hits(
         if count >= _DEDUPLICATED and len(groups) >= limit:
             break
         match = _Match(number, row, ranking.terms)
-        compared = groups if count < _DEDUPLICATED else ()
+        compared = groups if count < _DEDUPLICATED else []
+        if not match.rank:  # two entries or documents are never one hit
+            compared = [group for group in compared if group[0].rank]
         same = (group for group in compared if _is_duplicate(match, group, privacy))
         if (group := next(same, None)) is not None:
             group.append(match)
@@ -177,8 +179,6 @@ def _merged(corpus: Corpus, group: Sequence[_Match], query: Query, ranking: Rank
 
 
 def _is_duplicate(match: _Match, group: Sequence[_Match], privacy: PrivacyFilter) -> bool:
-    if not match.rank and not group[0].rank:
-        return False
     may_merge = all(_may_merge(match, other, privacy) for other in group)
     return may_merge and _same_statement(group[0].statement[0], match.statement[0])
 
@@ -238,10 +238,11 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
     both = [having[one] & having[other] for one, other in wanted]
     worth_reading = best[np.logical_or.reduce(both)].tolist()
     stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
+    terms = ranking.terms.union(*wanted)
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            together = analyser.neighbours(row.chunk.text, wanted, ranking.terms)
+            together = analyser.neighbours(row.chunk.text, wanted, terms)
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.clock import local_day
@@ -116,20 +117,22 @@ class Query:
             self.operators.required or self.operators.excluded
         )
 
-    def terms(self) -> dict[str, str]:
+    def terms(self) -> Mapping[str, str]:
         """Return the terms to score by, with the word each came from.
 
         Stop words are left out if there are other words.
         """
-        words = [*self.words]
-        for phrase in self.phrases:
-            words += phrase.split()
-        content = content_words(words, self.text)
-        found: dict[str, str] = {}
-        for word in content or words:
-            for term in analyser.terms(word):
-                found.setdefault(term, word)
-        return dict(list(found.items())[:MAX_TERMS])
+        return _terms_of((*self.words, *" ".join(self.phrases).split()), self.text)
+
+
+@lru_cache(maxsize=16)
+def _terms_of(words: Sequence[str], text: str) -> Mapping[str, str]:
+    content = content_words(words, text)
+    found: dict[str, str] = {}
+    for word in content or words:
+        for term in analyser.terms(word):
+            found.setdefault(term, word)
+    return MappingProxyType(dict(list(found.items())[:MAX_TERMS]))
 
 
 def content_words(words: Sequence[str], text: str) -> list[str]:
@@ -298,10 +301,12 @@ def _condition_part(sign: str, name: str, value: str, *, is_phrase: bool) -> Ite
 def _word_part(sign: str, word: str) -> _Part:
     """Return a word; one that is misspelt, or has letters left out, with operators."""
     bare = word.rstrip(_TRAILING)
+    if {*bare}.isdisjoint("*?~"):
+        return sign, word, "", ""
     if _MISSPELT.fullmatch(bare):
         text, _, distance = bare.partition("~")
         return sign, text, f"~{distance}", ""
-    if _BEGINNING.fullmatch(bare) or (_PATTERN.fullmatch(bare) and {*bare} & {*"*?"}):
+    if _BEGINNING.fullmatch(bare) or _PATTERN.fullmatch(bare):
         return sign, bare, "", "*?"
     return sign, word, "", ""
 
@@ -486,6 +491,8 @@ def _link_across(text: str, at: int) -> Iterator[re.Match[str]]:
     """Yield the link that spans the offset `at`, if any."""
     line = text.rfind("\n", 0, at) + 1
     first = max(line, at - _MAX_LINK)
+    if text.find("[", first, at + 1) < 0 and text.find("`", first, at) < 0:
+        return
     for match in _LINK.finditer(text, first, at + _MAX_LINK):
         if match.start() < at < match.end():
             yield match

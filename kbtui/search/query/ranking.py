@@ -150,12 +150,15 @@ def gather_evidence(
     is_missing: list[bool] = []  # one per name
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
-        held = np.zeros(corpus.size)
         found = [corpus.impacts(term)[0] for term in terms]
-        for ids, share in zip(found, terms.values(), strict=True):
-            held[ids] = np.maximum(held[ids], share)
+        if len(found) == 1:
+            coverage[found[0]] += weight / whole * min(terms.values())
+        else:
+            held = np.zeros(corpus.size)
+            for ids, share in zip(found, terms.values(), strict=True):
+                held[ids] = np.maximum(held[ids], share)
+            coverage += weight / whole * held
         missing = not any(mask[ids].any() for ids in found)
-        coverage += weight / whole * held
         unknown += weight / whole * missing
         if word in names:
             is_missing.append(missing)

@@ -150,7 +150,10 @@ def has_subject(sentence: str) -> bool:
     if not stands_alone(sentence):
         return False
     begun = sentence.lstrip()
-    return holds_frame(begun, "being") or any(phrase_at_start(begun, name) for name in _SUBJECTS)
+    if any(phrase_at_start(begun, name) for name in _SUBJECTS):
+        return True
+    has_verb = any(event_verbs(begun, [each.code for each in spoken_in(begun)]))
+    return has_verb or holds_frame(begun, "being")
 
 
 def holds_frame(text: str, name: str) -> bool:

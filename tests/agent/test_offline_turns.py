@@ -286,6 +286,7 @@ async def test_a_short_answer_to_ones_own_question_is_kept_with_it(
         ("vergiss alles über Erdnüsse", "mit Anna", "mit Anna"),
         ("What's my favorite color?", "My dentist is Lenz.", "My dentist is Lenz."),
         ("Wann ist der Zahnarzt?", "Das Auto steht in Mainz.", "Das Auto steht in Mainz."),
+        ("Who has my drill?", "Marc came back late.", "Marc came back late."),
         ("¿Dónde está el coche?", "Mi jefe vive en Lugo.", "Mi jefe vive en Lugo."),
         (
             "How much lisinopril do I take?",

@@ -13,7 +13,7 @@ import calendar
 import math
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -178,13 +178,14 @@ def gather_evidence(
     )
 
 
-def _names(text: str) -> set[str]:
+@lru_cache(maxsize=16)
+def _names(text: str) -> frozenset[str]:
     """Return the words that are probably names: capitalised, possessive, or after an auxiliary."""
     found = {match[1] for match in _SUBJECT.finditer(text)}
     for start, end, _ in analyser.spans(text):
         if (start and text[start].isupper()) or text[start:end].endswith(_POSSESSIVE):
             found.add(text[start:end])
-    return found - _DATES
+    return frozenset(found - _DATES)
 
 
 def _topic_words(text: str) -> Sequence[tuple[str, Sequence[str]]]:
@@ -321,13 +322,13 @@ def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
     return left
 
 
-def _title_matches(corpus: Corpus, query: Query) -> Mask:
-    """Return the documents whose title and aliases have all terms of a short query."""
-    terms = list(query.terms())
-    mask: Mask = np.full(corpus.size, 0 < len(terms) <= _SHORT_QUERY)
-    for term in terms if len(terms) <= _SHORT_QUERY else ():
-        mask &= corpus.holding("title", [term])
-    return mask
+def _title_matches(corpus: Corpus, query: Query) -> NDArray[np.int32]:
+    """Return the numbers of documents whose title and aliases have all terms of a short query."""
+    terms = query.terms()
+    if not 0 < len(terms) <= _SHORT_QUERY:
+        return np.empty(0, dtype=np.int32)
+    titled = [corpus.postings("title", term)[0] for term in terms]
+    return reduce(partial(np.intersect1d, assume_unique=True), titled)
 
 
 def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:

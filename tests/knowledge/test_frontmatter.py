@@ -368,3 +368,13 @@ def test_text_that_every_reader_takes_for_text_or_a_date_stays_bare(text: str) -
 )
 def test_an_unreadable_head_names_the_cause_and_its_line(head: str, cause: str) -> None:
     assert cause in (parse(f"---\n{head}\n---\n").problem or "")
+
+
+def test_a_date_is_quoted_in_a_property_that_holds_text() -> None:
+    changes = {"summary": "2026-11-27", "created": "2026-11-27"}
+    text = set_keys("---\ntype: topic\n---\nText\n", changes)
+    assert 'summary: "2026-11-27"\n' in text
+    assert "created: 2026-11-27\n" in text
+    assert set_keys(text, {"summary": "2026-11-28"}).count('"2026-11-28"') == 1
+    flow = set_keys("---\n{type: topic}\n---\nText\n", changes)
+    assert 'summary: "2026-11-27"' in flow

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from kbtui.knowledge.format.document import read
-from kbtui.knowledge.format.yaml_edit import scalar_text, value_text
+from kbtui.knowledge.format.yaml_edit import property_text, scalar_text
 from kbtui.text import clean_line
 
 ENTRY_TYPES: dict[str, str] = {
@@ -78,7 +78,8 @@ def render_entry(
         "summary": (summary.strip(), clean_line(summary)),
     }
     written = {key: value for key, (is_there, value) in keys.items() if is_there}
-    head = "".join(f"{scalar_text(key)}: {value_text(value)}\n" for key, value in written.items())
+    lines = (f"{scalar_text(key)}: {property_text(key, each)}\n" for key, each in written.items())
+    head = "".join(lines)
     if isinstance(sections, str):
         text = sections.strip("\n")
     else:

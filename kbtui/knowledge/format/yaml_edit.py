@@ -209,6 +209,7 @@ def _close(node: Node, end: int) -> None:
 
 # The existing key after which a new key is inserted; others go to the end.
 _INSERT_AFTER = {"updated": "created", "created": "type"}
+_TEXTS = frozenset({"title", "summary", "description"})  # properties that hold text
 _DASH = re.compile(r"^[ \t]*-", re.MULTILINE)
 
 Edit = tuple[int, int, str]
@@ -352,7 +353,7 @@ class _BlockEditor:
         return self._edits + [(at, at, "".join(lines)) for at, lines in self._new.items()]
 
     def _add(self, key: str, value: Any) -> None:
-        line = f"{self._indent}{scalar_text(key)}: {value_text(value)}{self._newline}"
+        line = f"{self._indent}{scalar_text(key)}: {property_text(key, value)}{self._newline}"
         previous = self._pairs.get(_INSERT_AFTER.get(key, ""))
         at = len(self._text) if previous is None else self._line_end(self._value_end(previous[1]))
         self._new.setdefault(at, []).append(line)
@@ -363,11 +364,12 @@ class _BlockEditor:
                 self._edits += self._list_edits(key, node, value)
                 return
         elif node.kind == "scalar" and node.style not in {"|", ">"} and node.end > node.start:
-            self._edits.append((node.start, node.end, value_text(value, node.style)))
+            new = property_text(key.value, value, node.style)
+            self._edits.append((node.start, node.end, new))
             return
         colon = self._text.index(":", key.end) + 1
         end = self._value_end(node)
-        self._edits.append((colon, max(colon, end), f" {value_text(value)}"))
+        self._edits.append((colon, max(colon, end), f" {property_text(key.value, value)}"))
 
     def _list_edits(self, key: Node, node: Node, value: list[Any] | tuple[Any, ...]) -> list[Edit]:
         if node.style == "flow":
@@ -428,7 +430,7 @@ class _FlowEditor:
         if value is None:
             self._pieces.pop(key, None)
         elif key not in self._pairs:
-            new = f"{scalar_text(key, flow=True)}: {value_text(value, flow=True)}"
+            new = f"{scalar_text(key, flow=True)}: {property_text(key, value, flow=True)}"
             self._pieces[key] = (None, new)
         else:
             old_key, old = self._pairs[key]
@@ -437,7 +439,7 @@ class _FlowEditor:
             if not head.endswith(":"):
                 head += ":"
             number = self._pieces[key][0]
-            self._pieces[key] = (number, f"{head} {value_text(value, style, flow=True)}")
+            self._pieces[key] = (number, f"{head} {property_text(key, value, style, flow=True)}")
 
     def finish(self) -> list[Edit]:
         spans = [(key.start, value.end) for key, value in self._root.pairs()]
@@ -534,6 +536,12 @@ def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
     return scalar_text(text, style, flow=flow) if style in {"'", '"'} else text
 
 
+def property_text(key: str, value: Any, style: str = "", *, flow: bool = False) -> str:
+    """Format the value of a property on one line; a date in one that holds text is quoted."""
+    is_date = key in _TEXTS and isinstance(value, str) and not style and _is_timestamp(value)
+    return value_text(value, '"' if is_date else style, flow=flow)
+
+
 def scalar_text(value: str, style: str = "", *, flow: bool = False) -> str:
     """Format a text in its previous quotes, or plain where that is safe."""
     if style == "'" and not re.search(r"[\n\r]", value) and not _UNPRINTABLE.search(value):
@@ -566,10 +574,18 @@ def _is_plain(value: str, flow: bool) -> bool:  # noqa: FBT001 — a key of the 
     if _OTHERWISE.fullmatch(value):
         return False
     # What another parser would read as a number or boolean is quoted; a date is meant as one.
-    tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
-    if tag == "tag:yaml.org,2002:timestamp":
+    if _is_timestamp(value):
         return _is_date(value)
-    return bool(tag == "tag:yaml.org,2002:str")
+    return _tag_of(value) == "tag:yaml.org,2002:str"
+
+
+def _tag_of(value: str) -> str:
+    """Return what other parsers take a plain scalar for."""
+    return str(_RESOLVER.resolve(yaml.ScalarNode, value, (True, False)))
+
+
+def _is_timestamp(value: str) -> bool:
+    return _tag_of(value) == "tag:yaml.org,2002:timestamp"
 
 
 def _is_date(value: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import ImportedMessage, Item, Skipped
@@ -63,7 +64,10 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
 def _plain_session(opened: OpenedExport, name: str) -> Iterator[Item]:
     with opened.open(name) as stream:
-        text = stream.read(_MAX_TEXT).decode("utf-8", "replace")
+        data = stream.read(_MAX_TEXT + 1)
+    if len(data) > _MAX_TEXT:
+        raise UnreadableError(f"It is longer than {_MAX_TEXT >> 20} MB.")
+    text = data.decode("utf-8", "replace")
     _, *said = _SPEAKER.split(text.replace("\r\n", "\n"))
     named = Counter[str]()
     messages: list[ImportedMessage] = []

@@ -356,9 +356,10 @@ def _live(run: Run) -> None:
         ]
         for actor in actors:
             actor.start()
+        sample(run, processes)  # a run may be over before all actors have started
         while run.now < run.minutes * 60:
-            sample(run, processes)
             run.over.wait(run.minutes * 60 / SAMPLES)
+            sample(run, processes)
         run.over.set()
         for actor in actors:
             actor.join(5 * _PATIENCE)

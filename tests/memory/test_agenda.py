@@ -260,3 +260,12 @@ def test_a_newer_line_that_names_no_day_is_quoted(kb: KnowledgeBase) -> None:
 
     told = newer_days([item], kb.agenda(), cast("View", Told()), FRIDAY.date())
     assert [str(each) for each in told] == ["newer: The plumber comes no more"]
+
+
+async def test_what_began_today_is_coming_until_it_is_over(kb: KnowledgeBase) -> None:
+    today = local_day()
+    last = today + timedelta(days=3)
+    await _answer(kb, f"The conference is from {today} to {last}")
+    await _answer(kb, f"The kettle broke on {today}")
+    (item,) = kb.agenda().coming(today)
+    assert (item.first, item.day) == (today, last)

@@ -325,7 +325,7 @@ def _dated(
         found = [
             each for each in found if any(map(str.isdecimal, line.text[each.start : each.end]))
         ]
-    found = [each for each in found if each.period.first != said and each.period.unit != "year"]
+    found = [each for each in found if _may_be_ahead(each.period, said)]
     if not found:
         return None
     period = max(found, key=lambda each: each.period.first).period
@@ -333,6 +333,12 @@ def _dated(
     return AgendaItem(
         path, title, line.first, shown, period.last, period.first, period.unit, time, said=said
     )
+
+
+def _may_be_ahead(period: Period, said: date | None) -> bool:
+    """Return whether a time isn't only that at which something was said: *today*, *this week*."""
+    since = period.last if period.unit == "day" else period.first
+    return since != said and period.unit != "year"
 
 
 def _tells_past(text: str) -> bool:

@@ -367,9 +367,15 @@ class EntryView(Pane):
     # Newer lines
 
     def newer_lines_found(self) -> None:
-        """Mark anew what newer lines are known of."""
+        """Mark anew what newer lines are known of, in the note and in what is coming."""
         if self.document is not None and not self.is_past:
             self._mark_outdated(self.document)
+            self._read_coming_anew()
+
+    @latest("above")
+    async def _read_coming_anew(self) -> None:
+        if self.document is not None and self.document.is_today:
+            await self._read_above()
 
     @latest("newer")
     async def _mark_outdated(self, document: Document) -> None:
@@ -382,8 +388,6 @@ class EntryView(Pane):
         if found and shown is not None and shown.path == document.path:
             self._newer = found
             self.body.mark_outdated(found)
-        if found and shown is not None and shown.is_today:
-            await self._read_above()
 
     def _open_newer(self) -> bool:
         """Open the newer line of the one at the cursor, and return whether there is one."""

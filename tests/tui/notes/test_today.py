@@ -115,3 +115,15 @@ async def test_what_was_put_off_says_what_is_newer(tmp_path: Path) -> None:
         await shell.say(f"The plumber comes on {old:%d %B} at 9")
         await shell.say(f"The plumber comes on {new:%d %B} at 11 now")
         await shell.until(lambda: f"↗ {new:%a} {new.day}" in shown(shell))
+
+
+async def test_what_a_line_of_an_earlier_day_said_is_marked_as_soon_as_it_is_put_off(
+    tmp_path: Path,
+) -> None:
+    old, new = (TODAY + timedelta(days=n) for n in (2, 4))
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as kb:
+        earlier = local_now() - timedelta(days=1)
+        kb.journal.keep(f"The plumber comes on {old:%d %B} at 9", earlier, Origin())
+    async with running(tmp_path / "kb", size=(140, 50), scripted=False) as shell:
+        await shell.say(f"The plumber comes on {new:%d %B} at 11 now")
+        await shell.until(lambda: f"↗ {new:%a} {new.day}" in shown(shell))

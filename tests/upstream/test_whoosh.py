@@ -11,7 +11,7 @@ from whoosh import qparser, query, scoring
 from whoosh.analysis import StemmingAnalyzer
 from whoosh.fields import DATETIME, TEXT, Schema
 from whoosh.lang import porter2
-from whoosh.matching import InverseMatcher, ListMatcher
+from whoosh.matching import AndNotMatcher, InverseMatcher, ListMatcher
 from whoosh.util.times import datetime_to_long
 
 
@@ -89,3 +89,10 @@ def test_a_not_asks_about_a_document_after_the_last() -> None:
     )
     assert list(matcher.all_ids()) == [1]
     assert max(asked) == 2, "`is_deleted` of `CorpusReader` need not compare with the size"
+
+
+def test_and_not_keeps_an_excluded_document_if_it_is_the_first() -> None:
+    matcher = AndNotMatcher(ListMatcher([2, 3]), ListMatcher([1, 2]))
+    assert list(matcher.all_ids()) == [2, 3], (
+        "`ArrayAndNot` of kbtui/search/index/whoosh_reader.py is then only the quicker one"
+    )

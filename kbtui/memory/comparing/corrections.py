@@ -52,25 +52,33 @@ def _corrects(line: str, of: str) -> bool:
         return False
     language = language_of(f"{of}\n{line}")
     names = names_of(codes, statement_of(of), bare)
-    old, new = (read_line(each, language, codes, names) for each in (of, bare))
+    old, new, core = (
+        read_line(each, language, codes, names) for each in (of, bare, _core(bare, codes))
+    )
     dropped = _denied_values(new)
-    if not dropped:
-        new = read_line(_core(bare, codes), language, codes, names)
-    if not old.items or not new.items:
-        return False
-    pair = Pair(old, new)
-    if not any(each.kind in _WORDS for each in new.items if each.key in pair.forms):
+    if not old.items or not (new if dropped else core).items:
         return False
     if dropped:
-        return _replaces(pair, dropped)
-    is_led = bare != said and may_be_newer(new, old)
-    is_mine = new.has("own") and bool(owners(old) - owners(new))
-    if not is_led or is_mine:  # my birthday, after my sister's
+        return _replaces(Pair(old, new), dropped)
+    return bare != said and _is_other_value(Pair(old, core))
+
+
+def _is_other_value(pair: Pair) -> bool:
+    """Return whether the new line has no words but the old one's, and another value of a kind."""
+    old, new = pair.old, pair.new
+    if not _has_words_of(pair) or not may_be_newer(new, old):
         return False
+    if new.has("own") and owners(old) - owners(new):
+        return False  # my birthday, after my sister's
     left = [new.items[n] for n in pair.rest_new]
-    is_numbered = len(left) > 1 and left[0].kind == "number" and not left[0].before  # room 15
-    is_short = not is_numbered and all(each.kind not in _WORDS for each in left)
-    return is_short and _has_other(pair, left)
+    if len(left) > 1 and left[0].kind == "number" and not left[0].before:
+        return False  # room 15 has 36 seats
+    theirs = {old.items[n].kind for n in pair.rest_old}
+    return bool(left) and all(each.kind not in _WORDS and each.kind in theirs for each in left)
+
+
+def _has_words_of(pair: Pair) -> bool:
+    return any(each.kind in _WORDS and each.key in pair.forms for each in pair.new.items)
 
 
 def _without_lead(text: str, codes: tuple[str, ...]) -> str:
@@ -124,10 +132,4 @@ def _replaces(pair: Pair, dropped: list[Item]) -> bool:
     theirs = {(each.kind, each.key) for each in pair.old.items}
     gone = [each for each in dropped if (each.kind, each.key) in theirs]
     come = [each for each in pair.new.items if each not in dropped and each.kind not in _WORDS]
-    return any(one.kind == other.kind for one in gone for other in come)
-
-
-def _has_other(pair: Pair, left: list[Item]) -> bool:
-    """Return whether the new line has values where the old one has others of the same kind."""
-    theirs = {pair.old.items[n].kind for n in pair.rest_old}
-    return bool(left) and all(each.kind in theirs for each in left)
+    return _has_words_of(pair) and any(one.kind == other.kind for one in gone for other in come)

@@ -50,10 +50,9 @@ def list_question(text: str, today: date) -> ListQuestion | None:
         return None
     period = times[0].period if times else None
     if kind == "then":
-        kind = "coming" if period is not None and period.last >= today else None
-    if kind is None or (kind == "day" and period is None):
-        return None
-    return ListQuestion(kind, period)
+        is_ahead = period is not None and period.last >= today
+        return ListQuestion("coming", period) if is_ahead else None
+    return ListQuestion(kind, period) if kind != "day" or period is not None else None
 
 
 def _asked_beside(text: str, times: list[NamedDay]) -> Asked | Literal["then"] | None:

@@ -69,7 +69,6 @@ _MAX_PROPERTIES = 40
 PICTURE_ITSELF = LinkRef("markdown", "it")
 """What a picture shown by itself embeds."""
 _EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
-_WEEKS = 5
 _MAX_VALUES = 20
 _MAX_VALUE_CHARACTERS = 200
 _MIN_OUTLINE_HEADINGS = 3
@@ -303,15 +302,14 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _load_day(kb: KnowledgeBase, path: str, day: date) -> Document:
-    """Load the note of a day; today's has what is coming and open above, and need not exist."""
-    days = _days_in_folder(kb, path)
+    """Load the note of a day; today's need not exist, and what is around it is read afterwards."""
     if day != local_day():
-        return replace(_load_file(kb, path), below=(_month_calendar(day, days),))
+        return replace(_load_file(kb, path), below=(_month_calendar(day, days_beside(kb, path)),))
     try:
         document = _load_file(kb, path)
     except NotFoundError:
         document = Document(path, "text", day_heading(day), reason=_EMPTY_DAY)
-    return replace(document, is_today=True, below=(_last_weeks(day, days),))
+    return replace(document, is_today=True)
 
 
 def _load_file(kb: KnowledgeBase, path: str) -> Document:
@@ -400,7 +398,7 @@ def _flush_heading(match: re.Match[str]) -> str:
     return f"## From a conversation, {match['time']}{whole}"
 
 
-def _days_in_folder(kb: KnowledgeBase, path: str) -> dict[date, str]:
+def days_beside(kb: KnowledgeBase, path: str) -> dict[date, str]:
     """Return the paths of day notes in the same folder, by day."""
     folder = path.rpartition("/")[0]
     paths = (*kb.journal.days(), *(info.path for info in kb.library.infos()))
@@ -415,7 +413,7 @@ def is_day(path: str) -> bool:
 
 def day_beside(kb: KnowledgeBase, path: str, way: int) -> str | None:
     """Return the path of the previous (-1) or next (1) day note, or None."""
-    days, here = _days_in_folder(kb, path), day_of(path)
+    days, here = days_beside(kb, path), day_of(path)
     found = [day for day in days if here is not None and (day - here).days * way > 0]
     nearest = min(found, key=lambda day: day.toordinal() * way, default=None)
     return days[nearest] if nearest is not None else None
@@ -446,25 +444,6 @@ def _month_calendar(shown: date, days: Mapping[date, str]) -> Section:
     ]
     rows += [(Cell(" "), *ends)] if ends else []
     return Section(f"{shown:%B %Y}", cells=tuple(rows))
-
-
-def _last_weeks(today: date, days: Mapping[date, str]) -> Section:
-    """Return the last five weeks, as rows of days that lead to their notes."""
-    monday = today - timedelta(days=today.weekday())
-    rows = [tuple(Cell(f"{name:>3}") for name in calendar.day_abbr)]
-    for weeks in range(_WEEKS - 1, -1, -1):
-        first = monday - timedelta(weeks=weeks)
-        week = [first + timedelta(days=ahead) for ahead in range(7)]
-        rows.append(
-            tuple(
-                Cell(f"{day.day:>3}" if day <= today else "   ", days.get(day, ""), day == today)
-                for day in week
-            )
-        )
-    before = max((day for day in days if day < monday - timedelta(weeks=_WEEKS - 1)), default=None)
-    if before is not None:
-        rows.append((Cell(" "), Cell(f"◂ {format_day(before)}", days[before])))
-    return Section("The last five weeks", cells=tuple(rows))
 
 
 def _load_converted(kb: KnowledgeBase, path: str) -> Document:

@@ -39,7 +39,7 @@ from kbtui.tui.notes.embeds import with_embeds
 from kbtui.tui.notes.entry_actions import may_replace, open_web_link
 from kbtui.tui.notes.life import Version, load_version, read_life, with_life
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
-from kbtui.tui.notes.today import sections_of_today
+from kbtui.tui.notes.today import around_today
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import SerialQueue, in_threads, latest, run_latest
 from kbtui.tui.terminal.graphics import graphics_of
@@ -242,7 +242,7 @@ class EntryView(Pane):
             line = message_line(document, line)
         shown = self.document
         if document.is_today and shown is not None and shown.path == path:
-            document = replace(document, above=shown.above)  # until it is read anew
+            document = replace(document, above=shown.above, below=shown.below)  # until read anew
         self.document, self._pending_place = document, None
         self._loaded_event.set()
         # Links are resolved afterwards: in a large vault that takes longer than reading.
@@ -255,7 +255,7 @@ class EntryView(Pane):
         self._mark_outdated(document)
         self.post_message(self.Opened(document))
         if document.is_today:
-            await self._read_above()
+            await self._read_around()
             document = self.document
         if document.entry is None and not document.is_picture:
             return
@@ -276,12 +276,14 @@ class EntryView(Pane):
             source = await asyncio.to_thread(document.source, self.links)
             self._show_source(source, top=None)
 
-    async def _read_above(self) -> None:
-        """Show what is coming and what is open above the lines of today, if that is shown."""
-        above = await asyncio.to_thread(sections_of_today, self._kb, local_day())
+    async def _read_around(self) -> None:
+        """Show what is coming, what is open, and what was written around the lines of today."""
+        if (document := self.document) is None:
+            return
+        around = await asyncio.to_thread(around_today, self._kb, document.path, local_day())
         shown = self.document
-        if shown is not None and shown.is_today and above != shown.above:
-            self.document = replace(shown, above=above)
+        if shown is not None and shown.is_today and shown != (page := around.placed(shown)):
+            self.document = page
             self._show_source(self.document.source(self.links), top=None)
 
     # Its life
@@ -375,7 +377,7 @@ class EntryView(Pane):
     @latest("above")
     async def _read_coming_anew(self) -> None:
         if self.document is not None and self.document.is_today:
-            await self._read_above()
+            await self._read_around()
 
     @latest("newer")
     async def _mark_outdated(self, document: Document) -> None:

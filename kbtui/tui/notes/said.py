@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -15,6 +16,8 @@ from kbtui.memory.records.journal import day_of
 from kbtui.text import clean_line
 from kbtui.tui.markdown.plain import as_read
 
+_HEADING = re.compile(r"#{1,6}\s|[-=*_\s]+$")
+_MARK = re.compile(r"(?:[-*+•] (?:\[.\] )?|> ?)+")
 _ITEM = re.compile(r"[-*+•] (?:\[.\] )?(?:\d\d:\d\d )?(?P<text>.+)")
 
 
@@ -22,6 +25,26 @@ def is_of_journal(commit: Commit) -> bool:
     """Return whether a commit changed notes of days, and nothing else."""
     paths = [change.path for change in commit.paths if not is_derived(change.path)]
     return bool(paths) and all(day_of(path) is not None for path in paths)
+
+
+class Added(NamedTuple):
+    """A line that came to a note, as it is read, and its number."""
+
+    text: str
+    line: int
+
+
+def added_lines(diffs: Sequence[FileDiff]) -> list[Added]:
+    """Return the new lines of texts, without heads, headings and blank ones."""
+    return [
+        Added(text, line.new)
+        for diff in diffs
+        for hunk in diff.hunks
+        for line in hunk.lines
+        if line.kind == "+" and line.new is not None and line.new > diff.heads[1]
+        if not _HEADING.match(line.text)
+        and (text := as_read(_MARK.sub("", clean_line(line.text)))).strip()
+    ]
 
 
 def said_with(diffs: Sequence[FileDiff]) -> str:

@@ -127,3 +127,43 @@ async def test_what_a_line_of_an_earlier_day_said_is_marked_as_soon_as_it_is_put
     async with running(tmp_path / "kb", size=(140, 50), scripted=False) as shell:
         await shell.say(f"The plumber comes on {new:%d %B} at 11 now")
         await shell.until(lambda: f"↗ {new:%a} {new.day}" in shown(shell))
+
+
+async def test_notes_that_were_written_today_are_listed_with_what_came_to_them(
+    tmp_path: Path,
+) -> None:
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as kb:
+        kb.library.create("topic", "Garden", body="# Garden\n\nThe beds lie in the sun.\n")
+    async with running(tmp_path / "kb", size=(140, 50)) as shell:
+        await shell.say("/today", wait=False)
+        await shell.until(lambda: "Written today 1" in shown(shell))
+        text = shown(shell)
+        assert "Nothing is written here yet" not in text
+        assert "The beds lie in the sun." in text
+        kb = shell.app.kb
+        garden = kb.workspace.place(GARDEN)
+        garden.write_text(f"{garden.read_text()}\n- leeks in row 3\n")
+        kb.history.adopt(settle=0)
+        await shell.until(lambda: "leeks in row 3" in shown(shell))
+        assert "Written today 1" in shown(shell), "one row a note, by its last change"
+        kb.library.delete(GARDEN)
+        await shell.until(lambda: "Nothing is written here yet" in shown(shell))
+
+
+async def test_what_was_there_before_isnt_written_today_and_many_notes_are_one_row(
+    tmp_path: Path,
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Old.md").write_text("# Old\n")
+    async with running(vault, size=(140, 50)) as shell:
+        await shell.say("/today", wait=False)
+        await shell.until(lambda: "The last five weeks" in shown(shell))
+        assert "Written today" not in shown(shell)
+        kb = shell.app.kb
+        for number in range(6):
+            kb.workspace.place(f"knowledge/n{number}.md").write_text(f"# Note {number}\n")
+        kb.history.adopt(settle=0)
+        await shell.until(lambda: "Written today 1" in shown(shell))
+        assert "You wrote" in shown(shell)
+        assert "Note 3" not in shown(shell)

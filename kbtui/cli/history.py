@@ -115,9 +115,9 @@ class LogPrinter:
     """Prints commits as sentences, grouped by day or each with its full time."""
 
     def __init__(self, kb: KnowledgeBase, *, by_days: bool, about: str | None = None) -> None:
-        from kbtui.presentation.notes import Names
+        from kbtui.presentation.notes import all_names
 
-        self._names = Names(kb.library.infos())
+        self._names = all_names(kb.library.infos(), kb.sessions)
         self._by_days = by_days
         self._about = about
         self._day: date | None = None

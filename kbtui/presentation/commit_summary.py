@@ -50,7 +50,8 @@ def summarize(commit: Commit, names: Names, about: str | None = None) -> CommitS
     """Summarise a commit, with the file `about` first; without paths, return its subject."""
     changes = [change for change in commit.paths if not is_derived(change.path)] or [*commit.paths]
     changes.sort(key=lambda change: about not in {change.path, change.old_path})
-    parts = [*_parts(commit, changes, names)] or [[clean_line(commit.subject)]]
+    parts = _told_of(commit, names) or [*_parts(commit, changes, names)]
+    parts = parts or [[clean_line(commit.subject)]]
     pieces: list[Piece] = [_prefix(commit)] if _prefix(commit) else []
     for number, part in enumerate(parts):
         pieces += ["; ", *part] if number else part
@@ -87,6 +88,15 @@ def _prefix(commit: Commit) -> str:
 def _moved_paths(commit: Commit) -> set[str]:
     """Return the files that lines were moved from or to."""
     return {path for each in commit.moves for path in (each.target, each.source)}
+
+
+def _told_of(commit: Commit, names: Names) -> list[list[Piece]]:
+    """Return that a conversation was summed up, where that is all that a commit did."""
+    if commit.actor is not Actor.SESSION_MEMORY or commit.is_restoration or commit.origin.undoes:
+        return []
+    known = names.conversation(commit.origin.session or "")
+    said: list[Piece] = ["a conversation"] if known is None else ["“", known, "”"]
+    return [["wrote what ", *said, " was about"]]
 
 
 def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Iterator[list[Piece]]:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from zlib import crc32
 
-from kbtui.presentation.times import format_day
+from kbtui.presentation.times import format_day, format_written_day
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
 
@@ -45,6 +45,7 @@ INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 """The separator between a note and its section."""
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
 _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
+_TALK = re.compile(r"memory/(\d{4}-\d{2}-\d{2})-[^/]+\.md")
 
 
 def kind_of(type_: str | None, path: str = "") -> Kind:
@@ -96,6 +97,11 @@ class Names:
             return Named(path, title_of(info), kind_of(info.type, path))
         return own or _by_path(path)
 
+    def conversation(self, id: str) -> Named | None:
+        """Return the name of a conversation, by its id, if it is known."""
+        path = f"{_SESSIONS}{id}.jsonl"
+        return self[path] if path in self._titles else None
+
     def section(self, path: str, heading: str = "") -> str:
         """Return the title of a note, and the section unless it has the same name."""
         title, section = self[path].title, clean_line(heading).rpartition(_STEP)[2]
@@ -127,18 +133,25 @@ def names_of(library: _Library, paths: Iterable[str], sessions: _Sessions | None
     )
 
 
+def all_names(infos: Iterable[EntryInfo], sessions: _Sessions | None) -> Names:
+    """Return the names of all notes and conversations; run in a thread."""
+    return Names(infos, sessions.list() if sessions is not None else ())
+
+
 def name_of(path: str) -> str:
     """Return the title that a path alone gives its file."""
     return (_own_file(path) or _by_path(path)).title
 
 
 def _own_file(path: str) -> Named | None:
-    """Name a file of kbtui's own: memory, a daily note, a skill, a bootstrap file."""
-    day, skill = _DAY.fullmatch(path), _SKILL.fullmatch(path)
+    """Name a file of kbtui's own: of memory, a day, a conversation, a skill, or a document."""
+    day, talk, skill = _DAY.fullmatch(path), _TALK.fullmatch(path), _SKILL.fullmatch(path)
     if path == MEMORY:
         return Named(path, "Memory")
     if day is not None:
         return Named(path, _day_title(day[1]))
+    if talk is not None:
+        return Named(path, f"Conversation of {format_written_day(talk[1])}")
     if skill is not None:
         return Named(path, f"the skill {clean_line(skill[1])}")
     return Named(path, path.removesuffix(".md")) if path in BOOTSTRAP_FILES else None
@@ -156,6 +169,11 @@ def _by_path(path: str) -> Named:
         slug = words[:1].upper() + words[1:]
     kind = kind_of(TYPE_OF_FOLDER.get(path.removeprefix(ENTRIES).partition("/")[0]), path)
     return Named(path, slug or clean_line(path), kind if is_entry else None)
+
+
+def is_of_conversation(path: str) -> bool:
+    """Return whether a path is that of the note in which kbtui sums a conversation up."""
+    return _TALK.fullmatch(path) is not None
 
 
 def day_of_note(path: str) -> date | None:

@@ -12,7 +12,7 @@ from kbtui.history.objects.commit import SHIPPED
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import Names, all_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -161,3 +161,16 @@ def test_a_file_with_another_name_alone_is_told_by_the_names_of_files(kb: Knowle
     assert str(summarize(renamed, _names(kb))) == "renamed ● Alice from alice to boss"
     moved = _changed(kb, {other: None, "knowledge/friends/boss.md": text})
     assert str(summarize(moved, _names(kb))) == "moved ● Alice from people to friends"
+
+
+def test_the_note_of_a_conversation_is_told_by_what_was_talked_about(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create(title="The winter meeting")
+    origin = Origin(session=session.id)
+    talk = {"memory/2026-11-23-winter-meeting-poster.md": "# Session Memory\n"}
+    commit = _changed(kb, talk, Actor.SESSION_MEMORY, origin)
+    known = all_names(kb.library.infos(), kb.sessions)
+    assert sentence(commit, known) == "kbtui wrote what “The winter meeting” was about"
+    assert sentence(commit, _names(kb)) == "kbtui wrote what a conversation was about"
+    undone = kb.history.undo(commit.id)
+    assert undone is not None
+    assert "deleted Conversation of" in sentence(undone, known)

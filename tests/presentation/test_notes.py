@@ -20,6 +20,7 @@ from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, names_of, tit
         ("SOUL.md", "SOUL"),
         ("memory/2020-02-30.md", "2020-02-30"),
         ("memory/2020-02-03.md", "the journal of 3 Feb 2020"),
+        ("memory/2020-02-03-rent-and-keys.md", "Conversation of 3 Feb 2020"),
     ],
 )
 def test_a_path_alone_says_a_name(path: str, name: str) -> None:

@@ -23,7 +23,7 @@ from kbtui.history.queries.diff import as_patch
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import Names, all_names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
@@ -105,8 +105,8 @@ class HistoryScreen(ListAndDiff):
         yield Divided(self.rows, self.detail, classes="parts")
 
     def _names(self) -> Names:
-        """Return the current names of notes; in another repository, notes go by their paths."""
-        return Names(_infos(self.kb.library))
+        """Return the names of notes and conversations; in another repository they are paths."""
+        return all_names(_infos(self.kb.library), self.kb.sessions)
 
     @property
     def place(self) -> ShownPlace | None:

@@ -22,7 +22,7 @@ from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
-from kbtui.presentation.notes import Names, name_of
+from kbtui.presentation.notes import Names, all_names, name_of
 from kbtui.text import counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.confirm import confirm
@@ -222,7 +222,9 @@ class TimeTravelScreen(FullScreen[None]):
         try:
             past = await asyncio.to_thread(past_knowledge, self.kb, self._commit)
             since = await asyncio.to_thread(read_since, self.kb.history, self._commit.id)
-            names = Names(await asyncio.to_thread(past.library.infos))
+            names = await asyncio.to_thread(
+                lambda: all_names(past.library.infos(), self.kb.sessions)
+            )
         except KbtuiError as error:
             tell_error(self, error)
             self.dismiss(None)

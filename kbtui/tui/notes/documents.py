@@ -336,7 +336,8 @@ def document_of(kb: KnowledgeBase, path: str, data: bytes) -> Document:
         blob=entry.blob,
         entry=entry,
         editable=decoded.exact and decoded.encoding != "utf-16",
-        breaks=kb.library.keeps_line_breaks,
+        # The note of a conversation has a message a line.
+        breaks=notes.is_of_conversation(path) or kb.library.keeps_line_breaks,
     )
     if not path.lower().endswith(_MARKDOWN_SUFFIXES):
         return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))

@@ -14,7 +14,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
 from kbtui.presentation.commit_summary import is_upkeep, summarize
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import Names, all_names
 from kbtui.presentation.times import format_day
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
@@ -63,7 +63,7 @@ class RecentChanges(RowList[Commit], can_focus=False):
             each.id: known[each.id] if each.id in known else read_said(history, each)
             for each in commits
         }
-        return Names(self._kb.library.infos()), commits
+        return all_names(self._kb.library.infos(), self._kb.sessions), commits
 
     def _row_state(self, index: int) -> str:
         """Highlight only the hovered row: no key acts on rows."""

@@ -20,7 +20,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.commit_summary import is_upkeep, summarize
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import Names, all_names
 from kbtui.presentation.times import format_day, format_time
 from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
@@ -86,7 +86,7 @@ def read_memory(kb: KnowledgeBase, session: Session | None, draft: str) -> Memor
         for commit in kb.history.log(since=since)
         if commit.actor not in others and not is_upkeep(commit)
     )
-    names = Names(kb.library.infos())
+    names = all_names(kb.library.infos(), kb.sessions)
     price = _price(kb, sum(share.tokens for share in shares))
     return MemoryData(
         price,

@@ -34,7 +34,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import Memory
 from kbtui.models.port import ToolCall
 from kbtui.offline.orders import Order
-from kbtui.presentation.notes import Names, names_of
+from kbtui.presentation.notes import Names, all_names, names_of
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.text import shorten
 from kbtui.tui.chat.conversation.cards import (
@@ -349,7 +349,7 @@ def _paths_of(event: Event) -> tuple[str, ...]:
 def _layout(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
     """Return the items of messages, already laid out for `width`; run in a thread."""
     before = {each.id: found for each in messages if kb and (found := _earlier_item(kb, each))}
-    names = Names(kb.library.infos(), kb.sessions.list()) if kb is not None else Names()
+    names = all_names(kb.library.infos(), kb.sessions) if kb is not None else Names()
     items = replay(messages, names, before)
     if kb is not None:
         _read_written_notes(

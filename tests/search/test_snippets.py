@@ -102,3 +102,19 @@ def test_the_line_is_where_the_first_match_stands() -> None:
     text = "# Alice\n\nShe lives in Graz.\n\nShe keeps a wombat.\n"
     assert make_snippet(text, {"wombat"}).line == 4
     assert make_snippet(text, {"none"}, fallback=text.index("She lives")).line == 2
+
+
+def test_an_excerpt_begins_with_a_whole_word_and_its_marks() -> None:
+    text = f"{'x ' * 60}In _general_, what works for [[the reading view]] has a strong likelihood."
+    start = make_snippet(f"{text}{' y' * 200}", {"likelihood"}).text.split()[0]
+    assert start in {"_general_,", "what"}
+
+
+def test_a_table_that_is_cut_in_its_rule_ends_before_it() -> None:
+    table = f"Reading\n\n| Option | Type |\n|{'-' * 300}|---|\n| a | b |\n"
+    assert make_snippet(table, {"reading"}).text == "Reading · | Option | Type"
+
+
+def test_lines_of_a_quotation_are_joined_without_their_marks() -> None:
+    text = "A reading.\n\n> One\n> > two\n>\n> three > 2\n"
+    assert make_snippet(text, {"reading"}).text == "A reading. · One two · three > 2"

@@ -394,7 +394,8 @@ _SPACE = re.compile(r"\s+")
 SEPARATOR = "\N{MIDDLE DOT}"
 """The character in a snippet that separates paragraphs and list items."""
 _ITEM = r"(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
-_ROW_BREAK = r"[ \t]*\|[ \t]*\n[ \t]*\|(?:[-:| \t]+\n[ \t]*\|)?"
+_ROW_BREAK = r"[ \t]*\|[ \t]*\n[ \t]*\|(?:[-:| \t]+(?:\n[ \t]*\||\Z))?"
+_QUOTED = re.compile(r"(?<=\n)[ \t]*(?:>[ \t]?)+")
 _BREAK = re.compile(rf"{_ROW_BREAK}|[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
 _LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|`[^`\n]+`")
 _MAX_LINK = 200
@@ -476,7 +477,7 @@ def _bounds(text: str, start: int, before: int) -> tuple[int, int]:
     line = text.rfind("\n", start, before) + 1
     if line > start:
         start = line
-    elif start > 0 and text[start - 1].isalnum():
+    elif start > 0 and not text[start - 1].isspace():
         space = text.find(" ", start, before)
         start = space + 1 if space >= 0 else before
     start = next((m.start() for m in _link_across(text, start)), start)
@@ -523,6 +524,7 @@ def _squeeze(text: str, *, first: bool) -> str:
     if text.isprintable() and "  " not in text:  # as most are
         return text.lstrip() if first else text
     text = clean(text).lstrip() if first else clean(text)
+    text = _QUOTED.sub("", text) if ">" in text else text
     return _SPACE.sub(" ", _BREAK.sub(f" {SEPARATOR} ", text))
 
 

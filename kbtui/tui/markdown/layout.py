@@ -17,7 +17,7 @@ from kbtui.text import clean, clean_line, longest_line
 from kbtui.tui.markdown.inline import InlineBuilder, Links, checkbox
 from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
-from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
+from kbtui.tui.markdown.syntax import CALLOUT, LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 
@@ -31,7 +31,6 @@ MAX_LINE = 30_000
 one is shown verbatim."""
 _PICTURE = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[\w+/=]+")
 _TASK = re.compile(r"\[([^\[\]\n])\] ")
-_CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
 _KINDS = {
     **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
     **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warn"),
@@ -529,7 +528,7 @@ class _Callout(NamedTuple):
 
 def _parse_callout(quote: SyntaxTreeNode) -> _Callout | None:
     """Remove the first line of a callout from a quotation and return it parsed, or None."""
-    match = _strip_marker(quote, _CALLOUT)
+    match = _strip_marker(quote, CALLOUT)
     if match is None:
         return None
     paragraph = quote.children[0]

@@ -13,14 +13,14 @@ from kbtui.presentation.notes import Named, Names
 from kbtui.search.query.parser import SEPARATOR
 from kbtui.text import clean
 from kbtui.tui.markdown.inline import HAS_MARKUP, LINE_MARKER, InlineBuilder, Links
-from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, without_hidden
+from kbtui.tui.markdown.syntax import CALLOUT, WIKILINK, LinkRef, parse_line, without_hidden
 from kbtui.workspace.layout import ENTRIES
 
 _CUT_COMMENT = re.compile(r"<!--(?:(?!-->).)*$|^(?:(?!<!--).)*-->")
 _BLOCK_MARKS = re.compile(r"(?<=\s)#{2,6}\s+(?=\S)|`{3,}[\w-]*|~{3,}")
 """Marks of headings and fences that a text on one line has in its middle."""
 _PAIRED = ("**", "==", "`")
-_TABLE_RULE = re.compile(r"[|:\s-]*-[|:\s-]*")
+_TABLE_RULE = re.compile(r"[|:\s-]*--[|:\s-]*")
 _SEPARATOR = f" {SEPARATOR} "
 _MAX_MARKERS = 4  # as of a task in a quote
 
@@ -66,7 +66,7 @@ def _without_comments(text: str) -> str:
 
 
 def _words(part: str, links: Links) -> str:
-    if part.lstrip().startswith("|"):
+    if part.lstrip().startswith("|") or _TABLE_RULE.fullmatch(part):
         cells = "" if _TABLE_RULE.fullmatch(part) else part.replace("|", " ")
         part = " ".join(cells.split())
     for _ in range(_MAX_MARKERS):
@@ -74,6 +74,8 @@ def _words(part: str, links: Links) -> str:
         if marker is None or marker["number"] or not part[marker.end() :].strip():
             break
         part = part[marker.end() :]
+    if (callout := CALLOUT.match(part)) is not None:
+        part = part[callout.end() :] or callout[1].capitalize()
     part = _BLOCK_MARKS.sub("", part)
     if "[[" in part and not HAS_MARKUP.search(WIKILINK.sub("", part)):
         part = WIKILINK.sub(partial(_link_words, links), part)  # as the parser, ten times as fast

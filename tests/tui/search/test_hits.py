@@ -105,3 +105,17 @@ def test_a_hit_in_a_conversation_is_under_its_title_and_says_who_and_when() -> N
 def test_a_line_of_links_alone_is_read_as_the_parser_reads_it(text: str) -> None:
     parsed = InlineBuilder(Links(named_by_path(Names()))).walk(parse_line(text)).content()
     assert as_read(text) == parsed.plain
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("[!abstract] **Further reading**: [[Sites]]", "Further reading: Sites"),
+        ("> [!note]- Folded", "Folded"),
+        ("[!tip]", "Tip"),
+        ("a · ---|:--:|--- · b", "a · b"),
+        ("a - b", "a - b"),
+    ],
+)
+def test_marks_of_blocks_are_not_read(text: str, read: str) -> None:
+    assert as_read(text) == read

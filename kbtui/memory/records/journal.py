@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
 
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.lines import heading_of
@@ -161,6 +161,19 @@ class Journal:
                 continue
             yield from ((path, line) for line in lines_of(note) if line.time)
 
+    def begin_page(self, day: date, path: str) -> None:
+        """Begin the page of a day at `path` if it is missing, the owner's daily note as they do.
+
+        Raises:
+            StorageError: The page can't be written.
+        """
+        if files.exists(self.workspace, path):
+            return
+        own = self.library.daily_note(day)
+        text = own[1] if own is not None and own[0] == path else f"# {day.isoformat()}\n\n"
+        with self.history.change(Actor.YOU, "Begun with /today.") as change:
+            change.write(path, text, expecting=None)
+
     def _location(self, day: date) -> tuple[str, str, str]:
         """Return a day's note: its path, its initial text, and the heading of the journal in it."""
         own = self.library.daily_note(day) if self.in_daily_notes else None
@@ -273,22 +286,6 @@ def _strike_out(text: str) -> str:
         said = found["text"].rstrip() if found else ""
         lines.append(f"{found['lead']}~~{said}~~{line[len(bare) :]}" if found and said else line)
     return "\n".join(lines)
-
-
-def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
-    """Return the path of a day's note, created if missing; in a vault it is the owner's daily note.
-
-    Raises:
-        StorageError: The note can't be written.
-    """
-    own = library.daily_note(day)
-    path, text = own or (f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n")
-    try:
-        files.read_bytes(workspace, path)
-    except NotFoundError:
-        with history.change(Actor.YOU, "Begun with /today.") as change:
-            change.write(path, text, expecting=None)
-    return path
 
 
 def _find_line(said: Sequence[TextLine], text: str, first: int) -> TextLine | None:

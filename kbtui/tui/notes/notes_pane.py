@@ -11,6 +11,7 @@ from textual import events, getters, on
 from textual.containers import Vertical
 
 from kbtui.clock import local_day
+from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import (
@@ -21,6 +22,7 @@ from kbtui.tui.messages import (
     OpenTasks,
     go_to,
     tell,
+    tell_error,
 )
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import latest, run_latest
@@ -354,7 +356,11 @@ class NotesPane(Vertical):
         """Open the editor in place of tree and reader."""
         if self.kb is None or self.editor is not None:
             return
-        document = await asyncio.to_thread(documents.load_document, self.kb, path)
+        try:
+            document = await asyncio.to_thread(today.load_to_edit, self.kb, path, local_day())
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
         why_not = entry_editor.why_not_editable(document)
         if why_not:
             tell(self, why_not, "warning")

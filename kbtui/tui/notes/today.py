@@ -23,7 +23,7 @@ from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.presentation.times import format_day
 from kbtui.text import clean_line
 from kbtui.tui.markdown.source import Cell, Neighbour, Section
-from kbtui.tui.notes.documents import Document, days_beside
+from kbtui.tui.notes.documents import Document, days_beside, load_document
 from kbtui.tui.notes.said import added_lines
 from kbtui.views.view import Audience
 from kbtui.workspace.layout import ENTRIES
@@ -63,6 +63,17 @@ def todays_page(kb: KnowledgeBase, today: date) -> str:
     if own is not None and kb.journal.in_daily_notes:
         return own[0]
     return f"memory/{today.isoformat()}.md"
+
+
+def load_to_edit(kb: KnowledgeBase, path: str, today: date) -> Document:
+    """Load a document to be edited; the page of today is begun if it isn't there yet.
+
+    Raises:
+        StorageError: That page can't be written.
+    """
+    if path == todays_page(kb, today):
+        kb.journal.begin_page(today, path)
+    return load_document(kb, path)
 
 
 def is_page_of(path: str, today: date) -> bool:

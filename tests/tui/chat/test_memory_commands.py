@@ -251,6 +251,18 @@ async def test_todays_note_is_begun_and_opened(tmp_path: Path) -> None:
         await shell.until(lambda: (notes.current_path or "").startswith("memory/20"))
 
 
+async def test_today_begins_no_note_where_its_owner_has_none_of_days(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Plan.md").write_text("# Plan\n")
+    async with running(vault) as shell:
+        await shell.say("/today", wait=False)
+        notes = shell.app.main.notes
+        await shell.until(lambda: (notes.current_path or "").startswith("memory/20"))
+        await shell.until(lambda: notes.view.document.title == "Today")
+        assert not shell.app.kb.journal.days()
+
+
 async def test_tag_changes_the_entry_that_is_open(tmp_path: Path) -> None:
     async with running(tmp_path / "notes", entries=1) as shell:
         path = "knowledge/topics/topic-0.md"

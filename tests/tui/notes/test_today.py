@@ -167,3 +167,18 @@ async def test_what_was_there_before_isnt_written_today_and_many_notes_are_one_r
         await shell.until(lambda: "Written today 1" in shown(shell))
         assert "You wrote" in shown(shell)
         assert "Note 3" not in shown(shell)
+
+
+async def test_the_page_of_today_can_be_written_by_hand_before_anything_was_said(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "kb", size=(140, 50)) as shell:
+        await shell.say("/today", wait=False)
+        await shell.until(lambda: "Nothing is written here yet" in shown(shell))
+        await shell.press("e")
+        notes = shell.app.main.notes
+        await shell.until(lambda: notes.editor is not None)
+        await shell.press("ctrl+end", *"- sunny", "ctrl+s")
+        page = tmp_path / "kb" / "memory" / f"{TODAY}.md"
+        await shell.until(lambda: "- sunny" in page.read_text())
+        assert page.read_text().startswith(f"# {TODAY}\n")

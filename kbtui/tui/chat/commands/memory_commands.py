@@ -12,7 +12,6 @@ from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge.library.library import retag
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import CondensingOutcome, DreamChange, DreamReport
-from kbtui.memory.records.journal import todays_note
 from kbtui.presentation.commit_summary import told
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
@@ -232,8 +231,9 @@ async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    if kb.library.in_place:  # where the owner has daily notes, today's is begun
-        await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, local_day())
+    own = kb.library.daily_note(local_day())
+    if own is not None:
+        await asyncio.to_thread(kb.journal.begin_page, local_day(), own[0])
     host.post_message(OpenToday())
 
 

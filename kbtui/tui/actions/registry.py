@@ -567,6 +567,7 @@ _KEY_NAMES = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "question_mark": "?",
+    "equals_sign": "=",
     "escape": "Esc",
     "pageup": "PageUp",
     "pagedown": "PageDown",

@@ -222,7 +222,7 @@ class ActionProvider(Provider):
         row = Content.assemble(
             title.truncate(_TITLE_WIDTH - 1, ellipsis=True, pad=True),
             " ",
-            keys.pad_right(max(0, _SHORTCUTS_WIDTH - keys.cell_length)),
+            keys.pad_right(max(2, _SHORTCUTS_WIDTH - keys.cell_length)),
         )
         gist = _first_clauses(action.help, width - row.cell_length)
         return (row + Content.styled(gist, "$text-muted not bold")).truncate(width, ellipsis=True)

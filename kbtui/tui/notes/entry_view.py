@@ -81,7 +81,7 @@ class EntryView(Pane):
         #entry-sides { height: 1fr; layout: horizontal; }
         #entry-body { width: 1fr; height: 100%; }
         #entry-links {
-            display: none; width: 36; height: 100%; margin-left: 1;
+            display: none; width: 40; height: 100%; margin-left: 1;
             border-left: solid $border-blurred; padding-left: 1;
         }
         &.-links-beside #entry-links { display: block; }

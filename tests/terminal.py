@@ -15,6 +15,7 @@ import signal
 import struct
 import termios
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 import pyte
@@ -31,7 +32,7 @@ F = {
 }
 DEADLINE = 120.0
 """Seconds: a machine that is ten times as slow, and busy, gets there too."""
-_ANSWERS = ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62;c"))
+_ANSWERS = {"\x1b[6n": "\x1b[1;1R", "\x1b[c": "\x1b[?62;c"}
 
 
 class Terminal:
@@ -42,6 +43,7 @@ class Terminal:
         env: Its whole environment; TERM and the size are added.
         size: Columns and rows.
         name: What it calls itself.
+        answers: What it says to queries of these, besides the usual.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class Terminal:
         env: Mapping[str, str],
         size: tuple[int, int] = (120, 40),
         name: str = "xterm-256color",
+        answers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._answers = {**_ANSWERS, **answers}
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
         self.output = bytearray()
@@ -176,9 +180,9 @@ class Terminal:
         except OSError:
             return False
         self.output += data
-        for query, answer in _ANSWERS:
-            if query in data:
-                os.write(self._fd, answer)
+        for query, answer in self._answers.items():
+            if query.encode() in data:
+                os.write(self._fd, answer.encode())
         self._stream.feed(data)
         return bool(data)
 

@@ -211,7 +211,7 @@ def _measure(
         keys = _type(terminal, seconds)
         ended = time.perf_counter()
         if embeds:
-            terminal.wait_for(_EMBEDDING)  # it was at work all the time
+            terminal.wait_for(_EMBEDDING, timeout=60)  # at work all the time; a toast may hide it
         terminal.send("\x15\x11")  # no draft for the next run
         terminal.wait_exit(60)
     found = json.loads(report.read_text())

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tests.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -27,7 +32,8 @@ def start(
     size: tuple[int, int] = (120, 40),
     program: str = PROGRAM,
     name: str = "xterm-256color",
+    answers: Mapping[str, str] = MappingProxyType({}),
 ) -> Terminal:
     """Start the app on a workspace, without reading for meaning."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
-    return Terminal([sys.executable, "-c", program, str(workspace)], env, size, name)
+    return Terminal([sys.executable, "-c", program, str(workspace)], env, size, name, answers)

@@ -22,7 +22,7 @@ from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from kbtui.tui.terminal.graphics import Graphics
+    from kbtui.tui.terminal.picture_cells import Pictures
 
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000
@@ -91,7 +91,7 @@ def render(
     width: int,
     folds: Mapping[int, bool] = MappingProxyType({}),
     revealed: int | None = None,
-    graphics: Graphics | None = None,
+    graphics: Pictures | None = None,
 ) -> Rendered:
     """Lay out a text.
 
@@ -139,7 +139,7 @@ class _Layout:
         folds: Mapping[int, bool] | None = None,
         revealed: int | None = None,
         links: Links | None = None,
-        graphics: Graphics | None = None,
+        graphics: Pictures | None = None,
     ) -> None:
         self._graphics = graphics
         self.lines: list[Line] = []

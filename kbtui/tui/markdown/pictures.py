@@ -1,9 +1,8 @@
 """Pictures as lines of text: sharp where the terminal draws them, else in half blocks.
 
-A cell in half blocks shows two pixels, one above the other. Sixel isn't used: its pictures are
-drawn over cells of the screen, and would have to be drawn again whenever one of these scrolls or is
-covered. The library that does this (textual-image) asks the terminal when it is imported, before
-the app owns it, and swallows keys typed meanwhile.
+A cell in half blocks shows two pixels, one above the other. The library that draws sixels
+(textual-image) asks the terminal when it is imported, before the app owns it, and swallows keys
+typed meanwhile; and a picture of its is drawn over cells that it knows nothing of afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from textual.style import Style
 
 if TYPE_CHECKING:
     from kbtui.documents.documents import DocumentPicture
-    from kbtui.tui.terminal.graphics import Graphics
+    from kbtui.tui.terminal.picture_cells import Pictures
 
 _MAX_ROWS = 24
 _MAX_COLUMNS = 76
@@ -26,7 +25,7 @@ _MIN_BOX = 2
 
 
 def picture_lines(
-    picture: DocumentPicture, width: int, graphics: Graphics | None = None
+    picture: DocumentPicture, width: int, graphics: Pictures | None = None
 ) -> Iterator[Content]:
     """Yield a picture as lines of at most `width` cells, never enlarged.
 

@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import shutil
+import struct
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -20,7 +21,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from kbtui.text import counted
-from kbtui.tui.terminal import first_keys, modes
+from kbtui.tui.terminal import first_keys, modes, sixel
 from kbtui.tui.terminal.frame import Frame
 from kbtui.tui.terminal.graphics import Graphics, has_graphics
 from kbtui.tui.terminal.input_events import InputEvents
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from textual.app import App
+
+    from kbtui.tui.terminal.picture_cells import Pictures
 
 _READ_BYTES: Final = 65_536
 _MOST_CELLS: Final = 1_000_000
@@ -132,7 +135,9 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self.frame = Frame()
-        self.graphics = Graphics(self.write) if has_graphics(os.environ) else None
+        self.graphics: Pictures | None = None
+        if has_graphics(os.environ):
+            self.graphics = Graphics(self.write)
         if sys.__stderr__ is not None:
             self._file: Any = _Output(sys.__stderr__, self._fail)
         self._size = size or self._get_terminal_size()
@@ -140,6 +145,7 @@ class TerminalDriver(LinuxDriver):
         self._tokenizer = InputTokenizer(escape_seconds(os.environ))
         self._events = InputEvents(debug=debug)
         self._wakeup: tuple[int, int] | None = None
+        self._colours: int | None = None
 
     def wait_after_escape(self, milliseconds: int) -> None:
         """Use the user's setting; 0 for what suits the line."""
@@ -180,6 +186,8 @@ class TerminalDriver(LinuxDriver):
         self.attrs_before = first_keys.saved_attributes() or self.attrs_before
         if self.graphics is not None:
             self.graphics.send_again()
+        else:
+            self.write(sixel.ASKED)
 
     def stop_application_mode(self) -> None:
         """Stop, and free the pictures that the terminal keeps."""
@@ -254,6 +262,10 @@ class TerminalDriver(LinuxDriver):
 
     def _handle(self, token: Token) -> None:
         match token:
+            case Sequence(text) if (colours := sixel.colours_of(text)) is not None:
+                self._colours = colours
+            case Sequence(text) if sixel.can_draw(text):
+                self._draw_sixels()
             case Typed() | Sequence():
                 for message in self._events.read(token):
                     if self._is_possible(message):
@@ -278,6 +290,23 @@ class TerminalDriver(LinuxDriver):
                     f" key works. When nothing more has come for {QUIET_PASTE_SECONDS:.0f} seconds,"
                     " Ctrl+C ends it; what has come is kept."
                 )
+
+    def _draw_sixels(self) -> None:
+        """Draw pictures that come from now on as sixels."""
+        if self.graphics is None:
+            self.graphics = self.frame.sixels = sixel.Sixels(self._pixels_of_cell, self._colours)
+
+    def _pixels_of_cell(self) -> tuple[int, int]:
+        """Return the columns and rows of pixels in a cell."""
+        import fcntl
+        import termios
+
+        with contextlib.suppress(OSError):
+            told = fcntl.ioctl(self._file.fileno(), termios.TIOCGWINSZ, bytes(8))
+            rows, columns, wide, high = struct.unpack("4H", told)
+            if rows and columns and wide >= columns and high >= rows:
+                return wide // columns, high // rows
+        return sixel.VT340_CELL
 
     def _is_possible(self, message: Message) -> bool:
         """Return whether a report fits the terminal: garbage can look like one."""

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Final
 from rich.control import Control
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 
+from kbtui.tui.terminal.picture_cells import PLACEHOLDER, without_cells
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
     from rich.style import Style
     from textual.strip import Strip
+
+    from kbtui.tui.terminal.sixel import Sixels
 
 _SAME_WIDTH_EVERYWHERE: Final = re.compile("[ -~\u2500-\u259f\u2026\u00b7]*")
 """Terminals differ in the width of others, so a line that has some is sent as a whole."""
@@ -31,6 +35,7 @@ class Frame:
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, Strip]] = {}
+        self.sixels: Sixels | None = None
 
     def forget(self) -> None:
         """Forget everything, as when the terminal may have been cleared."""
@@ -44,18 +49,32 @@ class Frame:
         """Return what to send for `update`, which counts as sent."""
         if isinstance(update, LayoutUpdate):  # all is drawn, whatever stands there
             self.forget()
+            drawn = []
             for y, strips in enumerate(update.strips, update.region.y):
                 x = update.region.x
                 for strip in strips:
                     self._rows.setdefault(y, {})[x] = strip
+                    drawn.append(self._draw(x, y, strip, console))
                     x += strip.cell_length
-        elif isinstance(update, ChopsUpdate):
+            return "".join(drawn)
+        if isinstance(update, ChopsUpdate):
             return "".join(
-                f"{Control.move_to(x, y).segment.text}{strip.render(console)}"
+                self._draw(x, y, strip, console)
                 for left, y, whole in _pieces(update)
                 for x, strip in self._replace(left, y, whole)
             )
         return update.render_segments(console)
+
+    def _draw(self, x: int, y: int, strip: Strip, console: Console) -> str:
+        """Return what draws a strip, with its parts of pictures if they are drawn over it."""
+        at = Control.move_to(x, y).segment.text
+        if self.sixels is None or PLACEHOLDER not in strip.text:
+            return f"{at}{strip.render(console)}"
+        blank, runs = without_cells(strip)
+        over = (
+            f"{Control.move_to(x + run.x, y).segment.text}{self.sixels.drawn(run)}" for run in runs
+        )
+        return f"{at}{blank.render(console)}{''.join(over)}"
 
     def _replace(self, x: int, y: int, strip: Strip) -> Iterator[tuple[int, Strip]]:
         """Put a piece into its row; yield what of it is to be sent, and its column."""

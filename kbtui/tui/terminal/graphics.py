@@ -1,9 +1,6 @@
-"""Pictures in kitty's graphics protocol, placed by characters of the text.
+"""Pictures in kitty's graphics protocol: sent once, and placed by cells of the text.
 
-The terminal is sent a picture once; then each cell that holds the placeholder shows a part of it,
-which two combining marks name by row and column, and whose colour is the picture's number. So a
-picture scrolls, is covered and is cut like any text, and the app needs to know nothing of it.
-Source: "Unicode placeholders" in https://sw.kovidgoyal.net/kitty/graphics-protocol/.
+Source: https://sw.kovidgoyal.net/kitty/graphics-protocol/.
 """
 
 from __future__ import annotations
@@ -11,51 +8,23 @@ from __future__ import annotations
 import threading
 from base64 import standard_b64encode
 from collections import OrderedDict
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from textual.color import Color
-from textual.content import Content, Span
-from textual.style import Style
+from kbtui.tui.terminal.picture_cells import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from textual.app import App
+    from textual.content import Content
+
+    from kbtui.tui.terminal.picture_cells import Pictures
 
 _TERMINALS: Final = frozenset({"xterm-kitty", "xterm-ghostty"})
 """Those that draw placeholders; others have the protocol, but not this part of it."""
 _CHUNK: Final = 4096
-_PLACEHOLDER: Final = "\U0010eeee"
-_MARKS: Final = tuple(
-    map(
-        chr,
-        # The first of the protocol's list, which are those of class 230 without a decomposition.
-        (
-            *(0x305, 0x30D, 0x30E, 0x310, 0x312, 0x33D, 0x33E, 0x33F, 0x346, 0x34A, 0x34B, 0x34C),
-            *(0x350, 0x351, 0x352, 0x357, 0x35B, *range(0x363, 0x370), *range(0x483, 0x488)),
-            *(*range(0x592, 0x596), *range(0x597, 0x59A), *range(0x59C, 0x5A2), 0x5A8, 0x5A9),
-            *(0x5AB, 0x5AC, 0x5AF, 0x5C4, *range(0x610, 0x618), *range(0x657, 0x65C)),
-            *(0x65D, 0x65E, *range(0x6D6, 0x6DD)),
-        ),
-    )
-)
 _MOST_PICTURES: Final = 64
 """Kept by the terminal: more than a note and a preview embed, less than what it has room for."""
-
-
-class _Place(NamedTuple):
-    """A picture in the size in which it is shown, in cells."""
-
-    png: bytes
-    columns: int
-    rows: int
-
-    @property
-    def number(self) -> int:
-        """Its number: 24 bits, as many as a colour has, and never 0."""
-        found = blake2b(self.png, digest_size=3, key=b"%d %d" % (self.columns, self.rows))
-        return int.from_bytes(found.digest(), "big") or 1
 
 
 def has_graphics(environment: Mapping[str, str]) -> bool:
@@ -66,12 +35,12 @@ def has_graphics(environment: Mapping[str, str]) -> bool:
     return environment.get("TERM") in _TERMINALS
 
 
-def graphics_of(app: App[Any]) -> Graphics | None:
+def graphics_of(app: App[Any]) -> Pictures | None:
     """Return the pictures of the terminal that `app` runs in, or None if it draws none.
 
     With fewer colours a picture's number would be rounded.
     """
-    found: Graphics | None = getattr(app._driver, "graphics", None)  # noqa: SLF001
+    found: Pictures | None = getattr(app._driver, "graphics", None)  # noqa: SLF001
     return found if app.console.color_system == "truecolor" else None
 
 
@@ -80,7 +49,7 @@ class Graphics:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._sent: OrderedDict[int, _Place] = OrderedDict()
+        self._sent: OrderedDict[int, Place] = OrderedDict()
         self._is_on = True
         self._lock = threading.Lock()
 
@@ -89,7 +58,7 @@ class Graphics:
 
         At most 76 columns and rows.
         """
-        place = _Place(png, columns, rows)
+        place = Place(png, columns, rows)
         number = place.number
         with self._lock:
             told = [] if number in self._sent else _sending(number, place)
@@ -99,10 +68,7 @@ class Graphics:
                 oldest, _ = self._sent.popitem(last=False)
                 told.append(_removing(oldest))
             self._tell(told)
-        style = Style(foreground=Color(number >> 16, number >> 8 & 255, number & 255))
-        for row in range(rows):
-            cells = "".join(f"{_PLACEHOLDER}{_MARKS[row]}{_MARKS[at]}" for at in range(columns))
-            yield Content(cells, [Span(0, len(cells), style)])
+        yield from place.lines()
 
     def send_again(self) -> None:
         """Send what is shown to a screen that is new, as after the app was suspended."""
@@ -122,7 +88,7 @@ class Graphics:
             self._write("".join(commands))
 
 
-def _sending(number: int, place: _Place) -> list[str]:
+def _sending(number: int, place: Place) -> list[str]:
     data = standard_b64encode(place.png).decode()
     chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
     told = [

@@ -135,6 +135,25 @@ def test_a_weekday_alone_is_coming_unless_something_says_that_it_was(
 
 
 @pytest.mark.parametrize(
+    ("said", "coming"),
+    [
+        ("The brake pads are due in March", True),
+        ("The review was postponed, it is in January", True),
+        ("Der Schornsteinfeger kommt im Januar", True),
+        ("The boiler was serviced in March", False),
+        ("Die Heizung wurde im März gewartet", False),
+        ("La chaudière a été révisée en mars", False),
+        ("We visited Rome in May", False),
+    ],
+)
+def test_a_month_alone_is_coming_unless_something_says_that_it_was(
+    kb: KnowledgeBase, said: str, coming: bool
+) -> None:
+    kb.journal.keep(said, FRIDAY, Origin())
+    assert texts(kb.agenda().coming(TODAY, 200)) == [said] * coming
+
+
+@pytest.mark.parametrize(
     ("said", "time"),
     [
         ("The plumber comes on Tuesday at 9", "09:00"),

@@ -22,7 +22,7 @@ from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
-from kbtui.offline.frames import event_verbs, spoken_in
+from kbtui.offline.frames import event_verbs, found_in, spoken_in
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
 from kbtui.text import clean_line, fold, shorten
@@ -320,6 +320,8 @@ def _dated(
     found = days_named(line.text, day)
     if is_day and not found and not _tells_past(line.text):
         found = days_named(line.text, day, way=1)  # a weekday: the next, as nothing says “came”
+    if is_day and _tells_past(line.text) and not _tells_delay(line.text):
+        found = [each for each in found if each.period.unit != "month"]  # painted in March
     if said is None:
         # Words like “tomorrow” count from when they were written, which a note doesn't tell.
         found = [
@@ -343,6 +345,10 @@ def _may_be_ahead(period: Period, said: date | None) -> bool:
 
 def _tells_past(text: str) -> bool:
     return bool(event_verbs(text, [each.code for each in spoken_in(text)]))
+
+
+def _tells_delay(text: str) -> bool:
+    return bool(found_in(text, "delaying", [each.code for each in spoken_in(text)]))
 
 
 def due_text(item: AgendaItem, today: date) -> str:

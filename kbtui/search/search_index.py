@@ -177,7 +177,7 @@ class SearchIndex:
                     # Once each: if the text can't be stored, it would be queued for ever.
                     self._tried_documents.add((path, self._unread_documents.pop(path)))
                 self._activity = f"Reading documents: {left:,} to go"
-                self._between_batches(done, left)
+                self._between_batches()
                 try:
                     documents.read(path)
                 except (KbtuiError, OSError) as error:
@@ -305,7 +305,7 @@ class SearchIndex:
             with generations.writing(0.0) as generation:
                 generation.tidy()
                 if self._semantic_index is not None:
-                    self._semantic_index.tidy(generation.store)
+                    self._semantic_index.queue.tidy(generation.store)
         except CacheBusyError:
             pass
 
@@ -331,7 +331,7 @@ class SearchIndex:
             background.stop()
         with self._opening:
             if self._semantic_index is not None:
-                self._semantic_index.close()
+                self._semantic_index.queue.close()
                 self._semantic_index = None
             if self._opened is not None:
                 self._opened.close()
@@ -343,11 +343,11 @@ class SearchIndex:
             opened, semantic = self._opened, self._semantic_index
         if opened is None:
             return IndexStatus("opening")
-        from kbtui.search.query.semantic import status_of
+        from kbtui.search.query.notices import status_of
 
         status = status_of(
             opened.serving.store,
-            semantic if self._settings.semantic else None,
+            semantic.queue if semantic and self._settings.semantic else None,
             self._activity,
             synced=self._synced.is_set(),
         )
@@ -365,22 +365,19 @@ class SearchIndex:
 
     def load_model(self) -> bool:
         """Load the embedding model, preparing it if needed; return whether it is ready."""
-        semantic = self._semantic()
-        semantic.retry()
+        queue = self._semantic().queue
+        queue.first.retry()
         self._notify()
-        ready = semantic.load(self._stop)
+        ready = queue.load()
         if ready:
-            semantic.count_missing(self._generations().serving.store)
+            queue.count_missing(self._generations().serving.store)
         self._notify()
         return ready
 
     def use_model(self, embed: RoleSettings) -> None:
         """Embed by another model from now on; the one before answers until it has read enough."""
         with self._opening:
-            former, self._semantic_index = self._semantic_index, None
-            self._embed = embed
-        if former is not None:
-            former.retire()
+            self._semantic_index, self._embed = None, embed
         with self._lock:
             background = self._background
         if background is not None:
@@ -393,19 +390,23 @@ class SearchIndex:
 
     def embed_missing(self, seconds: float = math.inf) -> int:
         """Embed passages without a vector for at most `seconds`, and return their number."""
+        semantic = self._semantic()
+
+        def goes_on() -> bool:
+            self._between_batches()
+            return self._semantic_index is semantic  # or another model takes over
+
         try:
-            store = self._generations().serving.store
-            return self._semantic().embed_missing(
-                store,
-                self._stop,
-                self._between_batches,
+            return semantic.queue.read(
+                self._generations().serving.store,
+                goes_on,
                 roughly_first=self._background is not None,
                 seconds=seconds,
             )
         finally:
             self._notify()
 
-    def _between_batches(self, _done: int, _left: int) -> None:
+    def _between_batches(self) -> None:
         """Report progress, and pause while the user is typing."""
         self._notify()
         if self._background is not None:
@@ -415,23 +416,25 @@ class SearchIndex:
         with self._opening:
             if self._semantic_index is None:
                 from kbtui.search.embedding.prepared import ConfiguredModel, multilingual_beside
+                from kbtui.search.query.reading import ReadingQueue
                 from kbtui.search.query.semantic import Semantic
                 from kbtui.settings import RoleSettings
 
-                folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
                 beside = None if self._model else multilingual_beside(self._embed)
                 before = None if self._model else multilingual_beside(RoleSettings())
-                self._semantic_index = Semantic(
-                    folder,
+                queue = ReadingQueue(
+                    self._generations().folder / "vectors",
                     model,
-                    self._privacy.hides,
-                    lambda: self._priority_paths,
-                    self._start_detached,
+                    self._stop,
+                    self._corpus,
                     second=self._second or beside,
                     second_before=before if beside is None else None,
-                    corpus=self._corpus,
+                    is_hidden=self._privacy.hides,
+                    priority_paths=lambda: self._priority_paths,
+                    start_detached=self._start_detached,
                 )
+                self._semantic_index = Semantic(queue)
             return self._semantic_index
 
     def _corpus(self) -> Corpus:
@@ -448,16 +451,16 @@ class SearchIndex:
             code: int((corpus.holding("language", [code]) & corpus.live).sum()) for code in codes
         }
         foreign = corpus.holding("language", [code for code in codes if code != ENGLISH])
-        name, embedded, problem = self._semantic().second_status
+        second = self._semantic().queue.second
         others = tuple(n for code, n in MULTILINGUAL_LANGUAGES.items() if code != ENGLISH)
         unread = sum(n for code, n in counts.items() if code not in MULTILINGUAL_LANGUAGES)
         return LanguageReport(
             counts,
             corpus.count,
             int((foreign & corpus.live).sum()),
-            name,
-            embedded,
-            problem,
+            second.name,
+            second.embedded,
+            second.message,
             others,
             unread,
         )
@@ -470,8 +473,7 @@ class SearchIndex:
         language = language_of(text)
         if language in {"", ENGLISH} or self._model or multilingual_beside(self._embed) is None:
             return ""
-        problem = self._semantic().second_status[2]
-        if language in MULTILINGUAL_LANGUAGES and not problem:
+        if language in MULTILINGUAL_LANGUAGES and not self._semantic().queue.second.message:
             return ""
         return (
             f"No model here reads {LANGUAGE_NAMES[language]} by meaning (`kbtui setup --search`)."
@@ -579,7 +581,7 @@ class SearchIndex:
     def _similar(
         self, path: str, limit: int, *, wait: bool, hides: Callable[[str], bool]
     ) -> SimilarNotes:
-        from kbtui.search.query.semantic import notice_of
+        from kbtui.search.query.notices import notice_of
         from kbtui.search.query.similar import most_similar
 
         self._catch_up()
@@ -587,7 +589,7 @@ class SearchIndex:
         corpus = generation.corpus()
         try:
             if wait or self._background is None:
-                semantic.get_ready(generation.store, self._stop, wait=wait)
+                semantic.queue.get_ready(generation.store, wait=wait)
             spaces = semantic.spaces(corpus, generation.store)
             own = corpus.holding("path", [path]) & corpus.live
             allowed = corpus.live & corpus.holding("scope", self._scopes.notes)
@@ -598,7 +600,7 @@ class SearchIndex:
             )
         except ModelError as error:
             return SimilarNotes((), error.message)
-        return SimilarNotes(found, notice_of(generation.store, semantic))
+        return SimilarNotes(found, notice_of(generation.store, semantic.queue))
 
     def _search(self, request: _Request) -> SearchResult:
         from kbtui.search.query.hits import suggest
@@ -613,11 +615,10 @@ class SearchIndex:
                 request.parsed,
                 corpus,
                 generation.store,
-                self._stop,
                 load=request.wait or self._background is None,
                 wait=request.wait,
             )
-            if self._background is not None and self._semantic().left(generation.store) < 0:
+            if self._background is not None and self._semantic().queue.left(generation.store) < 0:
                 self._background.embed_soon()
         return SearchResult(
             request.query,
@@ -642,7 +643,6 @@ class SearchIndex:
             compared, progress = self._semantic().compare_tree(
                 request.parsed.text,
                 tree,
-                self._stop,
                 load=request.wait or self._background is None,
                 wait=request.wait,
             )

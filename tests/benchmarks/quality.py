@@ -80,10 +80,9 @@ def _mean(scores: Sequence[Figures]) -> Figures:
 def _read_roughly(index: SearchIndex) -> None:
     """Embed all by the rough model, as if the model itself hadn't read anything yet."""
     index.load_model()
-    meaning, store = index._semantic(), index._generations().serving.store
-    rough = meaning._rough(threading.Event())
-    if rough is not None:
-        meaning._embed_all(rough, meaning._missing(store, rough), store, lambda _: True, 1024)
+    queue, store = index._semantic().queue, index._generations().serving.store
+    if queue.rough.load(threading.Event()):
+        queue._read_all(queue.rough, queue._missing(store, queue.rough), store, lambda: True)
 
 
 def measure(

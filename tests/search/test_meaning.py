@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.search.embedding import prepared
 from kbtui.search.index.chunker import passage_key
-from kbtui.search.query import semantic
+from kbtui.search.query import reading
 from kbtui.search.query.privacy_filter import PrivacyFilter
 from kbtui.search.results import answers_by_meaning, without_weak
 from kbtui.settings import (
@@ -85,8 +85,8 @@ def test_vectors_of_an_earlier_version_are_not_made_again(desk: Desk) -> None:
 def test_what_was_stored_bit_by_bit_ends_in_one_file(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "_BATCH", 1)
-    monkeypatch.setattr(semantic, "_STORE_BATCH", 1)
+    monkeypatch.setattr(reading, "_BATCH", 1)
+    monkeypatch.setattr(reading, "_STORE_BATCH", 1)
     for number in range(30):
         desk.write(f"knowledge/topics/n{number}.md", f"Automobile number{number}.\n")
     index = desk.index(model=ReadyModel(WordEmbedder()))
@@ -142,7 +142,7 @@ def test_embedding_ends_when_its_time_is_over_and_goes_on_where_it_was(
         desk.write(f"knowledge/topics/n{number:02}.md", f"# Note\n\nThe word of n{number:02}.\n")
     embedder = WordEmbedder()
     clock = SimpleNamespace(monotonic=lambda: float(len(embedder.seen)))  # a passage a second
-    monkeypatch.setattr(semantic, "time", clock)
+    monkeypatch.setattr(reading, "time", clock)
     index = desk.index(model=ReadyModel(embedder))
     index.sync()
     assert index.load_model()
@@ -233,7 +233,7 @@ def test_the_weights_of_words_and_meaning_are_settings(desk: Desk) -> None:
 def test_what_is_open_comes_first_then_its_links_then_what_is_recent(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.search.query.semantic._BATCH", 16)
+    monkeypatch.setattr("kbtui.search.query.reading._BATCH", 16)
     names = [f"n{number:02}" for number in range(60)]
     for age, name in enumerate(names):  # n00 is the newest
         file = desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")
@@ -259,7 +259,7 @@ def test_what_is_open_comes_first_then_its_links_then_what_is_recent(
 def test_the_model_before_answers_until_another_one_has_read_enough(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.search.query.semantic._BATCH", 16)
+    monkeypatch.setattr("kbtui.search.query.reading._BATCH", 16)
     for number in range(60):
         desk.write(f"knowledge/topics/n{number:02}.md", f"# Note {number}\n\nNothing of it.\n")
     desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
@@ -376,7 +376,7 @@ def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_BATCH", "_STORE_BATCH"):
-        monkeypatch.setattr(f"kbtui.search.query.semantic.{name}", 16)
+        monkeypatch.setattr(f"kbtui.search.query.reading.{name}", 16)
     names = [f"n{number:02}" for number in range(100)]
     for name in names:
         desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")

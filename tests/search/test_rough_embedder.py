@@ -17,7 +17,7 @@ from kbtui.search.embedding.rough_embedder import (
     read_table,
     write_table,
 )
-from kbtui.search.query import semantic
+from kbtui.search.query import reading, semantic
 from tests.search.fakes import ReadyModel, SlowEmbedder
 from tests.search.helpers import eventually, paths
 
@@ -98,7 +98,7 @@ def test_no_table_is_made_of_too_many_tokens_or_when_stopped(
 def test_the_rough_model_answers_until_the_real_one_has_caught_up(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "_ROUGH_FROM", 10)
+    monkeypatch.setattr(reading, "_ROUGH_FROM", 10)
     monkeypatch.setattr(semantic, "_PRIORITISED", 1)
     for number in range(40):
         desk.write(
@@ -129,7 +129,7 @@ def test_the_rough_model_answers_until_the_real_one_has_caught_up(
 def test_a_rough_reading_that_was_cut_off_is_used_by_the_next_start(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "_ROUGH_FROM", 1)
+    monkeypatch.setattr(reading, "_ROUGH_FROM", 1)
     desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
     real = SlowEmbedder()
     for _ in range(2):

@@ -294,7 +294,6 @@ class ConfiguredModel:
 
     def __init__(self, role: RoleSettings) -> None:
         self._role = role
-        self._unfit: UnfitError | None = None
 
     def preparation(self) -> Preparation:
         """Return its state on this machine; a model behind an API counts as prepared."""
@@ -329,13 +328,7 @@ class ConfiguredModel:
                 return _load_prepared(folder, source, stop)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
-        if self._unfit is not None:
-            raise self._unfit
-        try:
-            return _load_prepared(_prepare(source, self._role.model or "", stop), source, stop)
-        except UnfitError as error:
-            self._unfit = error
-            raise
+        return _load_prepared(_prepare(source, self._role.model or "", stop), source, stop)
 
     def earlier(self, identity: str) -> Embedder | None:
         """Load a model prepared on this machine; previous remote models aren't called."""
@@ -444,12 +437,3 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
         raise UnfitError(name)
     last_words = errors.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
     return {"died": shorten(last_words, 200) or f"it ended with {child.returncode}"}
-
-
-BY_WORDS = "Searching by words."
-"""How a banner ends where no model answers."""
-
-
-def explain(error: KbtuiError) -> str:
-    """Format an error for a banner."""
-    return f"{error.message} {BY_WORDS}".strip()

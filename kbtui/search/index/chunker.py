@@ -19,6 +19,7 @@ from operator import methodcaller
 from typing import Any
 
 from kbtui.documents.documents import DocumentText
+from kbtui.search.index.letters import QUESTION_MARKS, SENTENCE_END
 from kbtui.search.index.markdown import (
     Block,
     Outline,
@@ -38,12 +39,7 @@ from kbtui.workspace.files import decode
 
 _SPEAKER_ROLES = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
-_QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
-_IS_QUESTION = methodcaller("endswith", _QUESTION_MARKS)
-_SENTENCE = re.compile(
-    "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
-    "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
-)
+_IS_QUESTION = methodcaller("endswith", QUESTION_MARKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class SpokenMessage:
 
 def is_question(text: str) -> bool:
     """Return whether every sentence of a message ends with a question mark."""
-    sentences = [*filter(None, map(str.strip, _SENTENCE.split(text)))]
+    sentences = [*filter(None, map(str.strip, SENTENCE_END.split(text)))]
     return bool(sentences) and all(map(_IS_QUESTION, sentences))
 
 
@@ -355,13 +351,13 @@ def read_parts(path: str, text: DocumentText, limits: ChunkLimits) -> IndexedDoc
 
 def _unfinished(page: str) -> str:
     """Return the unfinished last sentence of a page; empty if its last sentence is complete."""
-    last = _SENTENCE.split(page[-_PAGE_END_CHARACTERS:])[-1].strip()
-    return "" if last.endswith((*_QUESTION_MARKS, ".", "!")) else last
+    last = SENTENCE_END.split(page[-_PAGE_END_CHARACTERS:])[-1].strip()
+    return "" if last.endswith((*QUESTION_MARKS, ".", "!")) else last
 
 
 def _rest(page: str, following: str) -> str:
     """Return the end, on the following page, of a page's unfinished sentence."""
-    return _SENTENCE.split(following[:_PAGE_END_CHARACTERS])[0] if _unfinished(page) else ""
+    return SENTENCE_END.split(following[:_PAGE_END_CHARACTERS])[0] if _unfinished(page) else ""
 
 
 def _full_heading(place: str, heading: str) -> str:

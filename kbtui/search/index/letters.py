@@ -28,6 +28,11 @@ _LETTERS = {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", 
 }
 _OTHER_LETTER = re.compile(f"[{''.join(_LETTERS)}]")
 UMLAUT = re.compile("[äöü]", re.IGNORECASE)
+QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+SENTENCE_END = re.compile(
+    "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
+    "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
+)
 
 
 def fold(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -103,10 +102,6 @@ class CorpusReader(IndexReader):  # type: ignore[misc]
         """Return whether there are deleted documents."""
         return self.corpus.count < self.corpus.size
 
-    def all_doc_ids(self) -> Iterator[int]:
-        """Return the documents that aren't deleted."""
-        return iter(np.flatnonzero(self.corpus.live).tolist())
-
     def is_deleted(self, docnum: int) -> bool:
         """Return whether a document is deleted; a NOT of Whoosh's asks past the last one."""
         return docnum < self.corpus.size and not self.corpus.live[docnum]
@@ -192,7 +187,7 @@ class CorpusReader(IndexReader):  # type: ignore[misc]
 
 
 class Postings(ListMatcher):  # type: ignore[misc]
-    """A matcher of documents that are known as an array, with weights; skips by bisection."""
+    """A matcher of documents that are known as an array, with weights."""
 
     def __init__(
         self,
@@ -219,14 +214,6 @@ class Postings(ListMatcher):  # type: ignore[misc]
     @cached_property
     def _weights(self) -> list[float] | None:
         return None if self.arrays[1] is None else self.arrays[1].tolist()
-
-    def skip_to(self, id: int) -> None:
-        """Move to the first document with this number or a greater one."""
-        self._i: int = bisect_left(self._ids, id, self._i)
-
-    def block_max_weight(self) -> float:
-        """Return the greatest weight, without looking for it each time."""
-        return float(self._terminfo.max_weight()) if self._terminfo else super().block_max_weight()
 
 
 class Word(Query):  # type: ignore[misc]
@@ -316,7 +303,7 @@ class Known(Query):  # type: ignore[misc]
 
 
 class _ArrayCollector(Collector):  # type: ignore[misc]
-    """Collects documents and scores in arrays: those of one `Postings` at once, others by steps."""
+    """Collects the documents and scores of a `Postings`, as arrays."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -325,14 +312,7 @@ class _ArrayCollector(Collector):  # type: ignore[misc]
 
     def collect_matches(self) -> None:
         """Take all documents of the matcher."""
-        matcher = self.matcher
-        if isinstance(matcher, Postings) and matcher.arrays[1] is not None:
-            self.ids, self.scores = matcher.arrays[0], matcher.arrays[1]
-            return
-        found = [(number, matcher.score()) for number in self._step_through_matches()]
-        if found:
-            numbers, scores = zip(*found, strict=True)
-            self.ids, self.scores = np.array(numbers), np.array(scores)
+        self.ids, self.scores = self.matcher.arrays
 
 
 class _LiveBM25F(BM25F):  # type: ignore[misc]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import is_question
+from kbtui.search.index.letters import SENTENCE_END
 from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.index.segment import WRITTEN
 from kbtui.search.query import parser
@@ -44,7 +44,6 @@ _NEGATION_WORDS = """
     keine non pas jamais nunca
 """
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
-_STATEMENT_BREAK = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 # Candidates that are examined, whatever the limit, so that it doesn't affect which come first.
 _EXAMINED = 300
 _EXTRA = 4  # fetched beyond the limit, as some are filtered out
@@ -144,7 +143,7 @@ class _Match:
         There are no words if no term matches, or if it is a question.
         """
         whole, lines = self.row.chunk.text, self.row.chunk.lines
-        ends = [match.end() for match in _STATEMENT_BREAK.finditer(whole)]
+        ends = [match.end() for match in SENTENCE_END.finditer(whole)]
         starts = [0, *ends, len(whole)]
         held: dict[int, set[str]] = {}
         for start, _, term in self.matches:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.language import function_words, language_of
+from kbtui.search.index.letters import QUESTION_MARKS
 from kbtui.text import clean
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ _YEAR_FIRST = re.compile(r"\b(\d{4})(?:[./](\d{1,2})[./](\d{1,2})|(\d\d)(\d\d))\
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
 _COMPARISON = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
 _RECENT = {"today": 0, "yesterday": 1, "week": 7, "month": 31, "year": 366}
-_QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _NO_DAY = (
     "names no day and is looked for as words: write 2026-03-01, 2026-03, >2026, 2026-01..2026-03,"
     " today, yesterday, week, month or year."
@@ -157,7 +157,7 @@ def _parse(text: str, today: date) -> Query:
     if all(part[0] == part[2] == part[3] == "" for part in found):
         return _plain_words([part[1] for part in found], notices)
     try:
-        return _with_operators(found, notices, quoted=not text.rstrip().endswith(_QUESTION_MARKS))
+        return _with_operators(found, notices, quoted=not text.rstrip().endswith(QUESTION_MARKS))
     except Exception as error:  # noqa: BLE001 — whatever is the matter with Whoosh's parser
         _LOG.info("Whoosh can't read a query: %r", error)
         words = [word.strip(f"{_QUOTES}()") for word in text.split() if word not in _OPERATORS]

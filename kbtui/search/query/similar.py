@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtui.knowledge.format.document import Document
+from kbtui.search.index.letters import SENTENCE_END
 from kbtui.search.query.fusion import as_first, foreign_documents
 from kbtui.search.results import SimilarNote
 from kbtui.text import clean_line, shorten
@@ -36,7 +37,6 @@ _MAX_SENTENCES = 12
 _MIN_LETTERS = 12
 _WIDTH = 240
 _BATCH = 64
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")  # noqa: RUF001
 _QUOTE_MARK = re.compile(r"^[>\s]+")
 _SAID = ("paragraph", "item", "task", "quote", "row")
 MIN_COSINE = 0.35
@@ -151,7 +151,7 @@ def _sentences(row: ChunkRow) -> Iterator[tuple[int, str]]:
     document = Document(text, has_head=False, is_excerpt=True)
     for block in document.walk():
         at = block.start
-        for part in _SENTENCE.split(text[block.start : block.end]):
+        for part in SENTENCE_END.split(text[block.start : block.end]):
             at = text.index(part, at)
             sentence = clean_line(_QUOTE_MARK.sub("", part))
             if block.kind in _SAID and sum(map(str.isalpha, sentence)) >= _MIN_LETTERS:

@@ -141,7 +141,7 @@ class SessionLog:
         self._import_lines_left -= 1
         if kind == "import":
             self._begin_import(record)
-        elif record.get("role") in _ROLES and kind in (None, "message"):
+        elif str(record.get("role")) in _ROLES and kind in (None, "message"):
             message = message_from(record, self.last_id + 1)
             self.last_id = max(self.last_id, message.id)
             self.messages.append(message)
@@ -164,7 +164,7 @@ class SessionLog:
 
     def _withdraw(self, record: Mapping[str, Any]) -> None:
         """Reapply all titles and masks without those that are withdrawn."""
-        edits, self._edits = [*self._edits, record], []
+        edits, self._edits, self.title = [*self._edits, record], [], ""
         self.messages = [self._originals.get(each.id, each) for each in self.messages]
         for each, line in zip(settled(edits), edits, strict=True):
             self._apply(each)
@@ -224,7 +224,7 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     The positions of the remaining masks are adjusted to the resulting text.
     """
-    back = Counter(each.get("by") for each in records if each.get("kind") == "remember")
+    back = Counter(str(each.get("by")) for each in records if each.get("kind") == "remember")
     if not back:
         return [dict(record) for record in records]
     gone = {by for by, times in back.items() if times % 2}
@@ -232,7 +232,7 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     live_cuts: dict[Any, list[Span]] = {}
     lines: list[dict[str, Any]] = []
     for record in records:
-        if record.get("kind") != "forget":
+        if record.get("kind") != "forget" or not isinstance(record.get("message"), int):
             if "title" in record:  # positions in the previous title don't apply to it
                 all_cuts.pop(TITLE, None)
                 live_cuts.pop(TITLE, None)
@@ -246,7 +246,7 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if 0 <= first < last
         ]
         cuts[:] = _merge_spans([*cuts, *whole])
-        if record.get("by") in gone:
+        if str(record.get("by")) in gone:
             lines.append({})
             continue
         spans = [
@@ -397,9 +397,9 @@ def _text(value: Any) -> str | None:
 def _time(value: Any) -> datetime:
     try:
         time = datetime.fromisoformat(str(value))
-    except ValueError:
+        return time if time.tzinfo else time.astimezone()
+    except (ValueError, OverflowError):
         return _EPOCH
-    return time if time.tzinfo else time.astimezone()
 
 
 log = logging.getLogger(__name__)

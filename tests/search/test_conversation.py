@@ -67,6 +67,18 @@ def test_torn_and_foreign_lines_are_passed_over() -> None:
     assert [chunk.messages for chunk in document.chunks] == [(7, 7)]
 
 
+def test_lists_where_there_should_be_words_are_passed_over() -> None:
+    odd = [{"kind": []}, {"role": ["user"], "content": "No."}, {"kind": "remember", "by": []}]
+    document = session(*odd, {**message(1, "user", "Still here."), "time": "0001-01-01"})
+    assert [chunk.text for chunk in document.chunks] == ["Still here."]
+
+
+def test_a_mask_of_no_title_leaves_none_when_it_is_withdrawn() -> None:
+    masked = {"kind": "forget", "message": 0, "spans": [[2, 4]], "by": "a"}
+    document = session(message(1, "user", "Hello"), masked, {"kind": "remember", "by": "b"})
+    assert document.properties.title == "Hello"
+
+
 def test_content_in_parts_is_read_by_its_text_parts() -> None:
     parts = [{"type": "text", "text": "See this"}, {"type": "image_url"}, "odd"]
     assert session(message(1, "user", parts)).chunks[0].text == "See this"

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -33,11 +33,10 @@ from kbtui.search.index.markdown import (
     read_properties,
     text_end,
 )
-from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, masked, read_spans, settled
+from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
-_SPEAKER_ROLES = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
 _IS_QUESTION = methodcaller("endswith", QUESTION_MARKS)
 
@@ -84,46 +83,18 @@ def session_name(path: str) -> str:
 
 def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
     """Return a session's title and messages, without rewound messages and forgotten text."""
-    session = session_name(path)
-    title = ""
-    last = 0
-    messages: list[SpokenMessage] = []
-    for line, record in _settled_records(text):
-        kind = record.get("kind") or record.get("_type")
-        if kind in {None, "message"} and isinstance(record.get("role"), str):
-            number = record.get("id")
-            number = number if isinstance(number, int) else last + 1
-            last = max(last, number)
-            messages += _spoken(line, record, session, number)
-        elif kind == "rewind" and isinstance(record.get("to_message"), int):
-            messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
-        elif kind == "forget" and record.get("message") == TITLE:
-            title = masked(title, read_spans(record))
-        elif kind == "forget":
-            messages = [*_masked(messages, record)]
-        else:
-            title = _text(record.get("title")) or title
-    return " ".join(title.replace(FORGOTTEN_MARK, " ").split()), messages
-
-
-def _settled_records(text: str) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Return a log's records with their line numbers, with withdrawn masks removed."""
-    if '"remember"' not in text:
-        return _records(text)
-    lines = list(_records(text))
-    rest = settled([each for _, each in lines])
-    return ((line, each) for (line, _), each in zip(lines, rest, strict=True))
-
-
-def _masked(messages: list[SpokenMessage], record: dict[str, Any]) -> Iterator[SpokenMessage]:
-    """Yield messages with forgotten spans of one masked; it is dropped if nothing is left."""
-    for message in messages:
-        if message.range is None or message.range[0] != record.get("message"):
-            yield message
-            continue
-        text = masked(message.text, read_spans(record))
-        if text.replace(FORGOTTEN_MARK, "").strip():
-            yield replace(message, text=text)
+    session, log = session_name(path), SessionLog()
+    origins: dict[int, tuple[int, str, str]] = {}  # line, speaker and time of each message
+    for line, record in _records(text):
+        log.add(record)
+        if log.messages and log.messages[-1].id not in origins:
+            origins[log.messages[-1].id] = line, _speaker(record), _time(record)
+    title = " ".join(log.title.replace(FORGOTTEN_MARK, " ").split())
+    return title, [
+        SpokenMessage(*origins[each.id], each.content, session, (each.id, each.id), each.role)
+        for each in log.messages
+        if each.is_said and each.content.replace(FORGOTTEN_MARK, "").strip()
+    ]
 
 
 def shown_title(path: str, title: str, messages: list[SpokenMessage]) -> str:
@@ -153,25 +124,13 @@ def archive_messages(text: str) -> list[SpokenMessage]:
     ]
 
 
-def _spoken(
-    line: int, record: dict[str, Any], session: str, number: int
-) -> Iterator[SpokenMessage]:
-    text = _content(record.get("content"))
-    if record["role"] in _SPEAKER_ROLES and text.strip():
-        speaker = _text(record.get("name")) or _text(record.get("speaker")) or record["role"]
-        keys = ("time", "timestamp", "ts")
-        time = next((value for key in keys if (value := _text(record.get(key)))), "")
-        yield SpokenMessage(line, speaker, time, text, session, (number, number), record["role"])
+def _speaker(record: dict[str, Any]) -> str:
+    return _text(record.get("name")) or _text(record.get("speaker")) or str(record.get("role"))
 
 
-def _content(content: Any) -> str:
-    """Return the text of a message's content, which may be a list of parts."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = [part.get("text") for part in content if isinstance(part, dict)]
-    return "\n".join(part for part in parts if isinstance(part, str))
+def _time(record: dict[str, Any]) -> str:
+    keys = ("time", "timestamp", "ts")
+    return next((value for key in keys if (value := _text(record.get(key)))), "")
 
 
 def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

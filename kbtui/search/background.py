@@ -243,7 +243,6 @@ def _lower_priority() -> None:
             _LOG.debug("The priority can't be lowered: %s", error)
 
 
-_LOG = logging.getLogger(__name__)
 _DEBOUNCE_MS = 200
 _STEP_MS = 50
 _HEARTBEAT_MS = 1000

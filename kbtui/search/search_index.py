@@ -34,7 +34,7 @@ from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kbtui.search.background import Background
     from kbtui.search.embedding.prepared import EmbeddingModel
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kbtui.search.results import Hit, Preparation
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import FileState
 
 
 _LOG = logging.getLogger(__name__)
@@ -125,9 +126,10 @@ class SearchIndex:
         self._semantic_index: Semantic | None = None
         self._background: Background | None = None
         self._listeners: Listeners[IndexStatus] = Listeners()
-        self._beside_notes = (
-            Scanner(workspace, beside_notes=is_beside_notes) if workspace.in_place else None
-        )
+        self._scanners: list[tuple[Scanner, Sequence[str]]] = [(scanner, self._scopes.all)]
+        if workspace.in_place:
+            beside_notes = Scanner(workspace, beside_notes=is_beside_notes)
+            self._scanners.append((beside_notes, ("knowledge",)))
         self._documents_lock = threading.Lock()
         self._unread_documents: dict[str, str] = {}
         self._tried_documents: set[tuple[str, str]] = set()
@@ -240,12 +242,9 @@ class SearchIndex:
             with generations.writing(_LOCK_SECONDS) as generation:
                 known = generation.store.files(only)
                 self._workspace.confirm()  # or all would be gone from the index
-                found = builder.scan(self._scanner, self._scopes.all, only, known)
-                if self._beside_notes is not None:
-                    found = {
-                        **found,
-                        **builder.scan(self._beside_notes, ("knowledge",), only, known),
-                    }
+                found: dict[str, FileState] = {}
+                for scanner, areas in self._scanners:
+                    found |= builder.scan(scanner, areas, only, known)
                 self._workspace.confirm()
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
@@ -273,9 +272,9 @@ class SearchIndex:
 
     def _unscannable(self) -> Iterable[tuple[str, str]]:
         """Return searchable files that the scanner couldn't examine, with the reasons."""
-        found = self._scanner.left_out(recorded=False)
-        if self._beside_notes is not None:
-            found |= self._beside_notes.left_out(recorded=False)
+        found: dict[str, str] = {}
+        for scanner, _ in self._scanners:
+            found |= scanner.left_out(recorded=False)
         return found.items() - self._scanner.left_out().items()
 
     def _queue_documents(self, found: Mapping[str, str], only: frozenset[str] | None) -> None:

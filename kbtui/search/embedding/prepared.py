@@ -394,18 +394,17 @@ def _prepare(source: ModelSource, name: str, stop: Event) -> Path:
 
 
 def _prepare_in_child(name: str, stop: Event) -> Path:
-    for attempt in range(_TRIES):
+    answer: dict[str, str] = {}
+    for _ in range(_TRIES):
         answer = _run_child(name, stop)
         if "ok" in answer:
             return Path(answer["ok"])
         if "error" in answer:
             raise ModelError(answer["error"], answer.get("hint", ""))
-        if attempt + 1 == _TRIES:
-            raise ModelError(
-                f"The embedding model can't be prepared: {answer['died']}",
-                "Search by words goes on; `kbtui doctor` checks the model.",
-            )
-    raise AssertionError
+    raise ModelError(
+        f"The embedding model can't be prepared: {answer['died']}",
+        "Search by words goes on; `kbtui doctor` checks the model.",
+    )
 
 
 def _run_child(name: str, stop: Event) -> dict[str, str]:

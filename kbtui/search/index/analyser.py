@@ -23,6 +23,7 @@ from kbtui.search.index.letters import (
     APOSTROPHE,
     IS_UNSPACED,
     MARKS,
+    PUNCTUATION,
     RUN,
     UMLAUT,
     WORD,
@@ -59,7 +60,6 @@ LANGUAGES = ("de", "fr", "es")
 """The languages with a second term."""
 SECOND = "~"  # begins a second term, before the code of its language
 _MIN_SECOND = 3
-_PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _term_cache: dict[str, tuple[str, ...]] = {}
 _written_cache: dict[str, str] = {}
@@ -268,7 +268,7 @@ def all_second_terms(text: str, languages: Iterable[str]) -> list[str]:
 
 def is_stop_word(word: str) -> bool:
     """Return whether a word is a stop word, with any punctuation: ``What's``, ``for?``."""
-    bare = word.casefold().replace(APOSTROPHE, "'").strip(_PUNCTUATION)
+    bare = word.casefold().replace(APOSTROPHE, "'").strip(PUNCTUATION)
     head, mark, tail = bare.partition("'")
     if not mark:
         return bare in STOP_WORDS

@@ -27,6 +27,11 @@ _LETTERS = {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", 
     APOSTROPHE: "'",
 }
 _OTHER_LETTER = re.compile(f"[{''.join(_LETTERS)}]")
+PUNCTUATION = (
+    ".,;:!?()[]{}\"'*_\u201e\u201c\u201d\u00ab\u00bb\u00bf\u00a1"
+    "\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
+)
+"""What may stand around a word."""
 UMLAUT = re.compile("[äöü]", re.IGNORECASE)
 QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 SENTENCE_END = re.compile(

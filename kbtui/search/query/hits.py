@@ -13,7 +13,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import is_question
-from kbtui.search.index.letters import SENTENCE_END
+from kbtui.search.index.letters import PUNCTUATION, SENTENCE_END
 from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.index.segment import WRITTEN
 from kbtui.search.query import parser
@@ -443,7 +443,7 @@ def suggest(corpus: Corpus, query: Query, words: Callable[[], Sequence[str]]) ->
     """
     changed = query.text
     for word in query.words:
-        bare = word.strip(".,;:!?()[]{}\"'")
+        bare = word.strip(PUNCTUATION)
         folded = analyser.fold(bare)
         if len(folded) >= _SHORTEST_TYPO and folded.isalpha() and _is_unknown(corpus, folded):
             better = _similar_word(corpus, folded, words())

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from kbtui.clock import local_day
 from kbtui.search.index import analyser
 from kbtui.search.index.language import function_words, language_of
-from kbtui.search.index.letters import QUESTION_MARKS
+from kbtui.search.index.letters import PUNCTUATION, QUESTION_MARKS
 from kbtui.text import clean
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ _FIELDS: dict[str, Filter] = {
 }
 _SINCE = {"after": ">=", "before": "<"}
 _DATED = frozenset({"created", "updated"})
-_AROUND = ".,;:!?()[]{}\"'\u201e\u201c\u201d\u00ab\u00bb\u00bf\u00a1"  # a word
 _QUOTES = '"“”„«»'
 _PART = re.compile(
     rf"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{{2,12}}):)?"
@@ -142,7 +141,7 @@ def content_words(words: Sequence[str], text: str) -> list[str]:
         word
         for word in words
         if not analyser.is_stop_word(word)
-        and (not foreign or word.strip(_AROUND).lower() not in foreign)
+        and (not foreign or word.strip(PUNCTUATION).lower() not in foreign)
     ]
 
 

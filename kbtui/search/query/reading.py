@@ -21,7 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,14 @@ _MINUTE = 60
 _HOUR = 3_600
 _MIN_SECONDS = 3.0
 _OF_ALL = "all"  # a file that tells that the multilingual model reads English passages as well
+
+
+class Documents(NamedTuple):
+    """What questions are compared with: a corpus, its passages' keys, and a name to cache by."""
+
+    corpus: Corpus
+    keys: Callable[[], Keys]
+    name: str
 
 
 @dataclass(eq=False)
@@ -177,15 +185,13 @@ class Row:
             if self.state == "failed" and not self._is_unfit:
                 self.state, self.message = "waiting", ""
 
-    def view(
-        self, corpus: Corpus, keys: Callable[[], Keys], of: str, *, busy: bool
-    ) -> DocumentRows:
-        """Return the mapping of a corpus's documents to vectors, cached under the name `of`."""
-        found = self._views.get(of)
-        if found is None or not found.fits(corpus, len(self.vectors), busy=busy):
+    def view(self, of: Documents, *, busy: bool) -> DocumentRows:
+        """Return the mapping of documents to vectors; it is cached."""
+        found = self._views.get(of.name)
+        if found is None or not found.fits(of.corpus, len(self.vectors), busy=busy):
             self.vectors.refresh()
-            found = self._views[of] = DocumentRows(
-                corpus, self.vectors, keys(), centred=self.kind.centred
+            found = self._views[of.name] = DocumentRows(
+                of.corpus, self.vectors, of.keys(), centred=self.kind.centred
             )
         return found
 

@@ -14,12 +14,10 @@ from kbtui.errors import KbtuiError
 from kbtui.search.index.language import language_of
 from kbtui.search.query.fusion import FOREIGN, Comparison, JoinedComparison, foreign_documents
 from kbtui.search.query.notices import by_words, notice_of, preparing
-from kbtui.search.query.reading import split_keys
+from kbtui.search.query.reading import Documents, split_keys
 from kbtui.search.query.similar import Space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunk_rows import TreeIndex
     from kbtui.search.index.store import StateStore
@@ -62,7 +60,8 @@ class Semantic:
 
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
         """Compare a query with every document; return None without a model, or if it fails."""
-        best = self._best(corpus, store) if text.strip() else None
+        documents = self._now(corpus, store)
+        best = self._best(documents) if text.strip() else None
         if best is None:
             return None
         row, view = best
@@ -70,7 +69,7 @@ class Semantic:
         if found is not None and row is not self.queue.first:
             nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")
             self.queue.prioritize(frozenset(corpus.chunks[nearest[:_PRIORITISED]].tolist()))
-        return self._join(found, row, text, corpus, lambda: self._keys.read(store), "now")
+        return self._join(found, row, text, documents)
 
     def compare_tree(
         self, text: str, tree: TreeIndex, *, load: bool, wait: bool
@@ -92,57 +91,56 @@ class Semantic:
         if not first.is_ready:
             return None, by_words(queue.message) or preparing(queue.preparation)
 
-        def keys() -> Keys:
-            return {number: split_keys(held) for number, held in tree.passage_keys()}
-
-        view = self._view(first, tree.corpus, keys, "then")
+        documents = Documents(
+            tree.corpus,
+            lambda: {number: split_keys(held) for number, held in tree.passage_keys()},
+            "then",
+        )
+        view = self._view(first, documents)
         if len(view.documents) < _MIN_TREE_SHARE * tree.corpus.count or not text.strip():
             return None, ""
-        found = self._compare(first, text, view)
-        joined = self._join(found, first, text, tree.corpus, keys, "then")
+        joined = self._join(self._compare(first, text, view), first, text, documents)
         return joined, by_words(queue.message)
 
     def spaces(self, corpus: Corpus, store: StateStore) -> list[Space]:
         """Return the vectors to compare notes by: the best model's, and the multilingual one's."""
-        best = self._best(corpus, store)
+        documents = self._now(corpus, store)
+        best = self._best(documents)
         if best is None:
             return []
         row, view = best
         found = [Space(row.embedder, view, row.vectors.matrix, row.is_calibrated)]
         beside = self.queue.beside(row)
         if beside is not None:
-            view = self._view(beside, corpus, lambda: self._keys.read(store), "now")
+            view = self._view(beside, documents)
             found.append(Space(beside.embedder, view, beside.vectors.matrix, is_second=True))
         return found
 
-    def _best(self, corpus: Corpus, store: StateStore) -> tuple[Row, DocumentRows] | None:
+    def _now(self, corpus: Corpus, store: StateStore) -> Documents:
+        return Documents(corpus, lambda: self._keys.read(store), "now")
+
+    def _best(self, documents: Documents) -> tuple[Row, DocumentRows] | None:
         """Return the first model with enough vectors of a corpus, or the one with most, if any."""
         read: list[tuple[Row, DocumentRows]] = []
         for row in self.queue.answering():
-            view = self._view(row, corpus, lambda: self._keys.read(store), "now")
-            if len(view.documents) >= _MIN_CORPUS_SHARE * corpus.count:
+            view = self._view(row, documents)
+            if len(view.documents) >= _MIN_CORPUS_SHARE * documents.corpus.count:
                 return row, view
             read.append((row, view))
         return max(read, key=lambda each: len(each[1].documents), default=None)
 
-    def _view(self, row: Row, corpus: Corpus, keys: Callable[[], Keys], of: str) -> DocumentRows:
+    def _view(self, row: Row, documents: Documents) -> DocumentRows:
         with self._lock:
-            return row.view(corpus, keys, of, busy=self.queue.is_busy)
+            return row.view(documents, busy=self.queue.is_busy)
 
     def _join(
-        self,
-        first: Comparison | None,
-        row: Row,
-        text: str,
-        corpus: Corpus,
-        keys: Callable[[], Keys],
-        of: str,
+        self, first: Comparison | None, row: Row, text: str, documents: Documents
     ) -> Comparison | None:
         """Join a row's comparison with that of the multilingual model, if that has vectors."""
-        beside = self.queue.beside(row)
+        beside, corpus = self.queue.beside(row), documents.corpus
         if first is None or beside is None:
             return first
-        view = self._view(beside, corpus, keys, of)
+        view = self._view(beside, documents)
         found = self._compare(beside, text, view) if len(view.documents) else None
         if found is None:
             return first

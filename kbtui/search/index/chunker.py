@@ -478,18 +478,19 @@ def _conversation(
     chunks: list[Chunk] = []
     for i, message in enumerate(messages):
         before, after = _neighbours(messages, i)
-        context = f"{_tail(before, limits.overlap)}\n{message.label}: "
-        plain = Properties(title=message.label)
+        label, day = message.label, message.day
+        context = f"{_tail(before, limits.overlap)}\n{label}: "
+        plain = Properties(title=label)
         for chunk in _chunks(message.text, plain, limits, markdown=True):
             passages = [replace(p, context=context) if not p.start else p for p in chunk.passages]
             located = replace(
                 chunk,
                 lines=(message.line, message.line),
-                headings=((message.line, message.label),),
+                headings=((message.line, label),),
                 passages=tuple(passages),
                 session=message.session,
                 messages=message.range,
-                updated=message.day,
+                updated=day,
                 context=f"{before[-_NEIGHBOUR_CHARACTERS:]}\n{after[:_NEIGHBOUR_CHARACTERS]}",
                 role=message.role,
             )

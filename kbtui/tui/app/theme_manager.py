@@ -60,9 +60,7 @@ class ThemeManager:
 
     def load(self, settings: Settings) -> None:
         """Load themes and keys and apply them; call in a thread."""
-        from kbtui.settings import config_folder
-
-        loaded = load_themes([bundled_folder(), config_folder() / "themes"])
+        loaded = _load_all()
         keymap, problems = check_keymap(settings.ui.keys)
         all_problems = [*loaded.problems, *problems]
         for problem in all_problems:
@@ -72,9 +70,7 @@ class ThemeManager:
             self._app.call_from_thread(self._tell, "\n".join(all_problems))
 
     def _apply(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
-        self.found = loaded.themes
-        for each in loaded.themes.values():
-            self._app.register_theme(each)
+        self._register(loaded)
         self._app.set_keymap(keymap)
         if name not in self._app.available_themes:
             self._tell(f"There is no theme `{name}`; /theme shows all.")
@@ -83,8 +79,15 @@ class ThemeManager:
         theme = self._app.available_themes[name]
         self._app.run_worker(lambda: cache_theme(theme), thread=True, group="theme")
 
+    def _register(self, loaded: LoadedThemes) -> None:
+        self.found = loaded.themes
+        for each in loaded.themes.values():
+            self._app.register_theme(each)
+
     def choices(self) -> list[tuple[str, str]]:
         """Return (name, remark) of all themes: our defaults, other files, then Textual's."""
+        if not self.found:  # the workspace is still being opened
+            self._register(_load_all())
         ours = sorted(self.found.items(), key=lambda each: not each[0].startswith("kbtui-"))
         others = [name for name in self._app.available_themes if name not in self.found]
         return [
@@ -104,3 +107,9 @@ class ThemeManager:
             save_theme(theme)
         except KbtuiError as error:
             self._app.call_from_thread(self._tell, str(error))
+
+
+def _load_all() -> LoadedThemes:
+    from kbtui.settings import config_folder
+
+    return load_themes([bundled_folder(), config_folder() / "themes"])

@@ -328,6 +328,16 @@ async def test_settings_never_show_a_key(tmp_path: Path, monkeypatch) -> None:
             assert "sk-very-secret" not in picture(shell.app)
 
 
+async def test_all_themes_can_be_chosen_while_the_workspace_is_being_opened(tmp_path: Path) -> None:
+    async with running(tmp_path / "kb") as shell:
+        themes = shell.app.themes
+        themes.found = {}  # as before they are loaded
+        remarks = dict(themes.choices())
+        assert remarks["kbtui-light"] == remarks["paper"] == "light"
+        assert remarks["nord"] == "of Textual"
+        shell.app.theme = "paper"
+
+
 async def test_a_theme_is_seen_before_it_is_taken(shell) -> None:
     await shell.say("/theme")
     await shell.until(lambda: isinstance(shell.app.screen, ThemeScreen))

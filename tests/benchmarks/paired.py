@@ -64,9 +64,14 @@ index.close()
 def environment_of(build: Path, cache: Path | None = None) -> dict[str, str]:
     """Return what a build is run with; its cache is its own, but for the prepared model.
 
-    Python may keep bytecode: a process that compiles what it imports takes twice the time.
+    Python may keep bytecode: a process that compiles what it imports takes twice the time. It must
+    not look for modules in the current folder, which is this build's: ``-m kbtui`` would run that.
     """
-    own = {"PYTHONPATH": str(build), "KBTUI_SEARCH__BACKGROUND": "false"}
+    own = {
+        "PYTHONPATH": str(build),
+        "PYTHONSAFEPATH": "1",
+        "KBTUI_SEARCH__BACKGROUND": "false",
+    }
     kept = {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
     if cache is None:
         return {**kept, **own}

@@ -15,6 +15,7 @@ import pytest
 
 from tests.benchmarks.__main__ import main, names
 from tests.benchmarks.material import DATA, ROOT
+from tests.benchmarks.paired import environment_of, python_of
 from tests.memory.memory_room import call_slice
 from tests.scripted_server import Reply, Request, ScriptedServer
 
@@ -102,3 +103,19 @@ def test_a_benchmark_runs_at_its_smallest_size_and_prints_its_figures(
         told = options.replace("DATA", str(DATA)).replace("URL", server.url)
         figures = figures_of(name, told, capfd)
     assert {key: figures[key] for key in SOUND.get(name, {})} == SOUND.get(name, {})
+
+
+def test_an_earlier_build_is_run_with_its_own_code_wherever_the_command_stands(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "kbtui"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("print('the earlier one')")
+    command = [python_of(tmp_path), "-m", "kbtui"]
+
+    done = subprocess.run(
+        command, env=environment_of(tmp_path), cwd=ROOT, capture_output=True, check=True, text=True
+    )
+
+    assert done.stdout == "the earlier one\n"

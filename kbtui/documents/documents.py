@@ -10,6 +10,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shlex
 import stat
 import sys
@@ -46,7 +47,10 @@ _KINDS = {
     ".htm": "html",
     ".xhtml": "html",
 }
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+WEB_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_PICTURES = (*WEB_PICTURES, ".bmp")
+_TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc", ".tex", ".csv")
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAX_PICTURE_BYTES = 40 << 20
 MAX_BYTES = 200 << 20
 _MAX_ANSWER_BYTES = 128 << 20
@@ -161,6 +165,17 @@ def is_beside_notes(name: str) -> bool:
 def is_picture(path: str) -> bool:
     """Return whether a name is that of a picture that can be shown."""
     return path.lower().endswith(_PICTURES)
+
+
+def is_address(source: str) -> bool:
+    """Return whether a source is a URL, of any scheme, rather than a file."""
+    return _ADDRESS.match(source) is not None
+
+
+def is_keepable(file: Path) -> bool:
+    """Return whether a file can be stored: a document, a text or a picture."""
+    name = file.name.lower()
+    return file.is_file() and (bool(kind_of(name)) or name.endswith((*WEB_PICTURES, *_TEXTS)))
 
 
 def can_read(kind: str) -> bool:

@@ -23,7 +23,16 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
-from kbtui.documents.documents import MAX_BYTES, Documents, can_read, kind_of, missing
+from kbtui.documents.documents import (
+    MAX_BYTES,
+    WEB_PICTURES,
+    Documents,
+    can_read,
+    is_address,
+    is_keepable,
+    kind_of,
+    missing,
+)
 from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.text import clean_line, shorten, slugify
 from kbtui.workspace import files
@@ -32,8 +41,6 @@ from kbtui.workspace.layout import Workspace
 
 SOURCES = "docs/SOURCES.md"
 _HEADING = "# Where these documents are from\n\n"
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc", ".tex", ".csv")
 _MAX_FETCHED_BYTES = 50 << 20
 _MAX_REDIRECTS = 5
 _PAUSE_SECONDS = 15.0
@@ -65,17 +72,6 @@ class KeptDocument:
     path: str
     source: str
     new: bool = True
-
-
-def is_address(source: str) -> bool:
-    """Return whether a source is a URL, of any scheme, rather than a file."""
-    return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", source) is not None
-
-
-def is_keepable(file: Path) -> bool:
-    """Return whether a file can be stored: a document, a text or a picture."""
-    name = file.name.lower()
-    return file.is_file() and (bool(kind_of(name)) or name.endswith((*_PICTURES, *_TEXTS)))
 
 
 def keep_document(workspace: Workspace, source: str) -> KeptDocument:
@@ -117,7 +113,7 @@ def _document_name(address: str, final: str, kind: str, data: bytes) -> str:
         UnreadableError: It is of no kind that is kept.
     """
     name = unquote(urlsplit(final).path).rpartition("/")[2]
-    if kind_of(name) or name.lower().endswith(_PICTURES):
+    if kind_of(name) or name.lower().endswith(WEB_PICTURES):
         return name
     ending = ".pdf" if data.startswith(b"%PDF-") else _ENDINGS.get(kind, "")
     if not ending:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbtui.documents.documents import kind_of
+from kbtui.documents.documents import is_address, is_keepable, kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.importers.export_files import PACKED, OpenedExport
 from kbtui.text import clean_line, counted
@@ -33,7 +33,6 @@ _PLURALS = {
 
 def is_document(name: str) -> bool:
     """Return whether a name is a web address or a file that is a document rather than an export."""
-    from kbtui.documents.keeping import is_address, is_keepable
     from kbtui.importers.engine import find_source
 
     if is_address(name):

@@ -7,12 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection, get_context, parent_process
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.redaction.redact import redact
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 log = logging.getLogger(__name__)
 _PARALLEL_FROM = 4_000_000  # characters: more of a core's time than starting a worker takes
@@ -52,6 +52,10 @@ class Redactor:
                 record["content"] = text
 
     def _redact_parallel(self, texts: Sequence[str]) -> list[str | None]:
+        from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_context
+
         if self._pool is None:
             workers = min(_MAX_WORKERS, os.cpu_count() or 1)
             context = get_context("spawn")
@@ -85,6 +89,8 @@ def _split(texts: Sequence[str]) -> list[list[str]]:
 
 def _init_worker() -> None:
     """Lower the priority of a worker process, and make it exit with its parent."""
+    from multiprocessing import parent_process
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     parent = parent_process()
@@ -93,5 +99,7 @@ def _init_worker() -> None:
 
 
 def _exit_with(sentinel: int) -> None:
+    from multiprocessing import connection
+
     connection.wait([sentinel])
     os._exit(0)

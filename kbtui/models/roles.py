@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -179,6 +178,8 @@ class ModelRegistry:
 
     async def discover(self) -> list[FoundModel]:
         """Run `usable_here` in a thread."""
+        import asyncio  # not needed by commands without a model
+
         return await asyncio.to_thread(self.usable_here)
 
     def usable_here(self) -> list[FoundModel]:

@@ -19,7 +19,7 @@ from kbtui.documents.documents import is_beside_notes
 from kbtui.errors import KbtuiError, ModelError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
-from kbtui.search.index.builder import Scopes
+from kbtui.search.index.scopes import Scopes
 from kbtui.search.query.privacy_filter import PrivacyFilter as PrivacyFilter
 from kbtui.search.results import (
     LANGUAGE_NAMES,

@@ -67,7 +67,7 @@ def is_there(path: Path) -> bool:
 
 async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Run ``/import``."""
-    from kbtui.documents.keeping import is_address
+    from kbtui.documents.documents import is_address
     from kbtui.importers.frontends import is_document
 
     if argument == STOP:
@@ -92,7 +92,8 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 
 async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
     """Keep a document or web page under docs/, after a confirmation."""
-    from kbtui.documents.keeping import is_address, keep_document
+    from kbtui.documents.documents import is_address
+    from kbtui.documents.keeping import keep_document
 
     what = "This page is fetched, and its text" if is_address(source) else "A copy of this document"
     text = f"{clean_line(source)}\n{what} is kept under docs/, where search finds it."

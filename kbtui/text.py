@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import filterfalse
 from typing import Any
@@ -53,6 +53,15 @@ def clean_line(text: str) -> str:
     # White space first: some of it (U+0085) is unsafe as well, but still separates words.
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(clean(line).split())
+
+
+def holds_any(text: str, signs: Iterable[str]) -> bool:
+    """Return whether one of some signs of two or three characters is in a text.
+
+    To look for one character takes a hundredth of the time, and most texts don't have the first.
+    """
+    likely = [each for each in signs if each[0] in text and each[-1] in text]
+    return bool(likely) and any(each in text for each in likely)
 
 
 def longest_line(text: str) -> int:

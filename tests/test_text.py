@@ -13,10 +13,16 @@ from kbtui.text import (
     clean_line,
     counted,
     fold,
+    holds_any,
     shorten,
     slugify,
     without_escapes,
 )
+
+
+@given(st.text("`%$]:a", max_size=9), st.lists(st.sampled_from(("```", "%%", "]:", "$$"))))
+def test_signs_are_found_as_anything_is(text: str, signs: list[str]) -> None:
+    assert holds_any(text, signs) == any(each in text for each in signs)
 
 
 @given(st.text())

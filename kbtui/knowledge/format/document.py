@@ -26,6 +26,7 @@ from kbtui.knowledge.format.leaves import (
     needs_parse,
     scanned,
 )
+from kbtui.text import holds_any
 
 _MARKED = ("code", "comment")
 """Kinds whose first and last line may be a mere marker."""
@@ -444,8 +445,7 @@ _TABLE = re.compile(r"^[ \t>*+\-\d.)]*[|:\-][|:\- \t]*$", re.MULTILINE)  # the l
 
 def _may_hide(text: str) -> bool:
     """Return whether a text may have lines of code or HTML, formulas or comments."""
-    signs = [each for each in _HIDING_SIGNS if each in text]
-    if signs or ("<" in text and _HTML.search(text)):
+    if holds_any(text, _HIDING_SIGNS) or ("<" in text and _HTML.search(text)):
         return True
     if "    " not in text and "\t" not in text:
         return False

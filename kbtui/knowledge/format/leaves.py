@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from kbtui.text import holds_any
+
 Kind = Literal[
     "heading",
     "paragraph",
@@ -46,7 +48,7 @@ def needs_parse(text: str) -> bool:
 
     What has no more is read line by line, which `block_parser` would read in the same way.
     """
-    return bool([each for each in _SPECIAL if each in text]) or bool(_SPECIAL_LINE.search(text))
+    return holds_any(text, _SPECIAL) or _SPECIAL_LINE.search(text) is not None
 
 
 def scanned(text: str) -> Iterator[Leaf]:

@@ -19,6 +19,7 @@ from typing import Literal
 
 from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.yaml_edit import Node
+from kbtui.text import holds_any
 
 LinkKind = Literal["related", "wiki", "markdown"]
 
@@ -217,7 +218,7 @@ def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
 
 def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
     for sign, pattern in (("](", _MARKDOWN), ("]:", _DEFINITION), ("</", _ANCHOR)):
-        for match in _matches(pattern, text) if sign in text else ():
+        for match in _matches(pattern, text) if holds_any(text, (sign,)) else ():
             written = match["angle"] if match["angle"] is not None else match["bare"]
             target, _, heading = written.partition("#")
             # Footnote definitions look like link definitions; plain anchors stay in the file.

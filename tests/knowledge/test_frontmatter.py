@@ -12,6 +12,7 @@ import yaml
 from hypothesis import assume, given, settings, strategies as st
 
 from kbtui.errors import UnreadableError
+from kbtui.knowledge.format import yaml_edit
 from kbtui.knowledge.format.frontmatter import parse, replace_scalars, set_keys, split
 
 if TYPE_CHECKING:
@@ -280,6 +281,63 @@ def test_whatever_is_written_is_read_back(
     assert parse(data).values == values
     assert yaml.safe_load(split(data).head or b"{}") == values
     assert split(data).body == split(document).body
+
+
+_PIECES = (
+    *(
+        "a",
+        "Z9",
+        "é",
+        "字",
+        "🙂",
+        "null",
+        "1e3",
+        "2026-11-29",
+        " ",
+        "  ",
+        ":",
+        ": ",
+        "#",
+        " #",
+        "\t",
+    ),
+    *('"', "'", "[", "]", "{", "}", ",", ", ", "&", "*", "!", "|", ">", "%", "@", "`", ".", "/"),
+    *("\\", "~", "?", "- ", "-", "---", "...", "=", "<", "\u2028", "\xa0", "\ufeff", "\r"),
+)
+_WRITTEN = st.lists(st.sampled_from(_PIECES), max_size=6).map("".join)
+_PLAIN_VALUES = st.one_of(
+    _WRITTEN,
+    *(_WRITTEN.map(form.format) for form in ("a{}", '"{}"', "'{}'", "[{}]", "[a{}, b]")),
+)
+_LINES = st.tuples(
+    st.sampled_from(("a", "b", "key", "x-y", "_k", "é")),
+    st.sampled_from((":", ": ", ":  ")),
+    _PLAIN_VALUES,
+    st.sampled_from(("", " ")),
+).map("".join)
+
+
+@settings(max_examples=2_000)
+@given(st.lists(_LINES, min_size=1, max_size=3))
+def test_what_is_read_without_a_parser_is_what_the_parser_reads(lines: list[str]) -> None:
+    text = "\n".join([*lines, ""])
+    plain = yaml_edit._read_plainly(text)
+    assert plain is None or plain == yaml_edit._build(text)
+
+
+def test_usual_lines_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_edit, "_build", lambda _text: pytest.fail("it was asked"))
+    head = (
+        "type: reference\ntags: [a, b c]\nwhen: 2026-11-28\nurl: https://a.b/#c\nnone:\nq: 'a: b'\n"
+    )
+    assert parse(f"---\n{head}---\n").values == {
+        "type": "reference",
+        "tags": ["a", "b c"],
+        "when": "2026-11-28",
+        "url": "https://a.b/#c",
+        "none": "",
+        "q": "a: b",
+    }
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=5), KEYS, st.one_of(st.none(), VALUES))

@@ -116,7 +116,7 @@ def read_tree(text: str) -> Node:
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise FrontmatterError(f"it is longer than {MAX_BYTES // 1024} KB")
     try:
-        root = _build(text)
+        root = _read_plainly(text) or _build(text)
     except yaml.MarkedYAMLError as error:
         raise FrontmatterError(_error_text(error, text)) from error
     except (yaml.YAMLError, UnicodeError) as error:
@@ -126,6 +126,48 @@ def read_tree(text: str) -> Node:
     if root.kind != "mapping":
         raise FrontmatterError("it isn't made of `key: value` lines")
     return root
+
+
+# A line that all readers of YAML take for the same: a key, and behind it nothing, a word or more, a
+# list of such in one line, or a text in quotes without escapes.
+_PRINTED = r"\w !$%&()*+,./;<=>?@\[\]^{|}~`\-"
+_ITEM = re.compile(r"[^\W_](?:[\w ./()+;=$^~-]*[\w./()+;=$^~-])?")
+_PLAIN_LINE = re.compile(
+    r"(?P<key>[A-Za-z][\w-]{0,60}):(?: +(?:"
+    rf"(?P<plain>[^\W_](?:[{_PRINTED}'\"\\]|:(?=[^ \n])|(?<! )\#)*)"
+    rf"|(?P<list>\[(?: *{_ITEM.pattern} *(?:, *{_ITEM.pattern} *)*)?\])"
+    rf"|\"(?P<double>[{_PRINTED}:#']*)\"|'(?P<single>[{_PRINTED}:#\"\\]*)'))? *\n"
+)
+
+
+def _read_plainly(text: str) -> Node | None:
+    """Return the tree of a text of plain lines only, in a third of a parser's time."""
+    children: list[Node] = []
+    keys: set[str] = set()
+    at = 0
+    while at < len(text):
+        line = _PLAIN_LINE.match(text, at)
+        if line is None or line["key"] in keys:
+            return None
+        keys.add(line["key"])
+        children += Node("scalar", at, line.end("key"), "", line["key"]), _plain_value(text, line)
+        at = line.end()
+    return Node("mapping", 0, at, "block", "", children) if children else None
+
+
+def _plain_value(text: str, line: re.Match[str]) -> Node:
+    kind = line.lastgroup or ""
+    if kind == "key":
+        return Node("scalar", line.end("key") + 1, line.end("key") + 1, "")
+    start, end = line.span(kind)
+    if kind == "plain":
+        value = line[kind].rstrip(" ")
+        return Node("scalar", start, start + len(value), "", value)
+    if kind == "list":
+        items = _ITEM.finditer(text, start, end)
+        found = [Node("scalar", *each.span(), "", each[0]) for each in items]
+        return Node("list", start, end, "flow", "", found)
+    return Node("scalar", start - 1, end + 1, text[end], line[kind])
 
 
 def _error_text(error: yaml.MarkedYAMLError, text: str) -> str:

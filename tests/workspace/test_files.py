@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import NotFoundError, StorageError, UnreadableError, UnsafePathError
-from kbtui.workspace import files
+from kbtui.workspace import durable, files
 from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -231,3 +232,28 @@ def test_the_content_hash_is_gits(tmp_path: Path) -> None:
         ["git", "hash-object", tmp_path / "a"], check=True, capture_output=True, text=True
     )
     assert files.blob_id(b"hello\n") == hashed.stdout.strip()
+
+
+def test_many_files_are_looked_at_with_each_folder_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "knowledge" / "topics"
+    folder.mkdir(parents=True)
+    for name in ("a.md", "b.md"):
+        (folder / name).write_text(name)
+    (folder / "link.md").symlink_to(folder / "a.md")
+    opened: list[tuple[str, ...]] = []
+    open_folder = durable.open_folder
+
+    def counted(top: Path, parts: Sequence[str], **options: bool) -> int:
+        opened.append(tuple(parts))
+        return open_folder(top, parts, **options)
+
+    monkeypatch.setattr(durable, "open_folder", counted)
+    names = ("a.md", "b.md", "link.md", "none.md")
+    paths = [*(f"knowledge/topics/{name}" for name in names), "knowledge/topics", "gone/a.md"]
+
+    found = list(files.file_statuses(Layout(tmp_path), paths))
+
+    assert [None if each is None else each.st_size for each in found] == [4, 4, *[None] * 4]
+    assert opened == [("knowledge", "topics"), ("knowledge",), ("gone",)]

@@ -58,6 +58,8 @@ _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 def _copies_of_private(known: Mapping[str, EntryInfo]) -> dict[str, EntryInfo]:
     """Return public entries that are copies of private ones by their names, as private."""
+    if not any(info.private for info in known.values()):
+        return {}
     return {
         path: replace(info, private=True)
         for path, info in known.items()

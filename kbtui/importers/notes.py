@@ -23,7 +23,7 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.layout import Workspace
 
-_MAX_NOTES = 300
+_MAX_NOTES = 500  # what is parsed and hashed of so many is kept until it is asked for again
 _MAX_BYTES = 16 << 20
 _MAX_ATTEMPTS = 24
 """Attempts to commit a lot while another process writes, 5 seconds each."""

@@ -16,6 +16,7 @@ import stat
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from kbtui.workspace.durable import (
 from kbtui.workspace.layout import Layout, located
 
 READ_LIMIT = 50 * 1024 * 1024
+_CACHE_LIMIT = 32_768  # bytes; hashes of longer files aren't kept
 # Matches the great majority of paths, which need no closer look.
 _SIMPLE_PATH = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
 _FORBIDDEN = frozenset("\\\t\n")
@@ -136,6 +138,12 @@ def _unsafe(path: str, why: str) -> UnsafePathError:
 
 def blob_id(data: bytes) -> str:
     """Return the content hash used everywhere: git's SHA-1 of a blob."""
+    return _blob_id(data) if len(data) < _CACHE_LIMIT else _blob_id.__wrapped__(data)
+
+
+# The door, the intent, the catalogue and the index each ask for it of everything that is written.
+@lru_cache(maxsize=512)
+def _blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 

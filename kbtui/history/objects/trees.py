@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from kbtui.workspace.files import blob_id
+
 FOLDER = b"40000"
 FILE = b"100644"
 FILES = frozenset({FILE, b"100755"})
@@ -39,6 +41,8 @@ class GitObject(NamedTuple):
 
 def git_object(kind: bytes, data: bytes) -> GitObject:
     """Compute the id of an object from its content."""
+    if kind == b"blob":
+        return GitObject(blob_id(data), kind, data)
     header = b"%s %d\0" % (kind, len(data))
     return GitObject(hashlib.sha1(header + data, usedforsecurity=False).hexdigest(), kind, data)
 

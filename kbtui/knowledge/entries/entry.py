@@ -185,7 +185,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
 
 
 # The writer, the checks, the dates, the catalogue and the index each parse everything that a change
-# writes, which is 300 notes in an import.
+# writes, which is 500 notes in an import.
 @lru_cache(maxsize=512)
 def _parsed(path: str, data: bytes) -> Entry:
     decoded = decode(data)

@@ -112,6 +112,7 @@ NEVER_NEEDED = {
     "sessions": READING,
     "new topic Shed": READING,
     "export -o there.md": READING,
+    "import --no-memory vault": READING | {"http", "multiprocessing"},
     "search key": APART,  # no model is prepared
     "inbox": APART | {"whoosh", "numpy"},
     "remember it": APART | {"whoosh", "numpy"},
@@ -149,6 +150,8 @@ def loaded_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, 
     entry = home / "notes" / "knowledge" / "topics" / "garden.md"
     entry.parent.mkdir(parents=True)
     entry.write_text("# Garden\n\nThe key is under the pot.\n")
+    (home / "vault").mkdir()
+    (home / "vault" / "Shed.md").write_text("# Shed\n\nThe spade is in it.\n")
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kbtui.errors import ModelError, UnreadableError
 from kbtui.text import shorten
@@ -117,14 +117,19 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vectors:
         """Embed one query; shape (dimension,)."""
 
+    def close(self) -> None:
+        """Release memory and processes."""
+
+
+@runtime_checkable
+class CanBeRough(Protocol):
+    """An embedder that a much faster approximation can be made of."""
+
     def rough(self, stop: Event) -> Embedder | None:
-        """Return a much faster approximation of this embedder, or None if there is none.
+        """Return it, or None if there is none.
 
         It is built on the first call, which takes half a minute and is cancelled by `stop`.
         """
-
-    def close(self) -> None:
-        """Release memory and processes."""
 
 
 class PreparedEmbedder(ABC):
@@ -166,10 +171,6 @@ class PreparedEmbedder(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release memory and processes."""
-
-    def rough(self, _stop: Event) -> Embedder | None:
-        """Return None; subclasses that can build a rough embedder override this."""
-        return None
 
 
 class OnnxEmbedder(PreparedEmbedder):

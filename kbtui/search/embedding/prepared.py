@@ -89,9 +89,6 @@ class RemoteEmbedder:
         vector: Vectors = self._embed([text])[0]
         return vector
 
-    def rough(self, _stop: Event) -> None:
-        """Return None: the tokenizer isn't available."""
-
     def close(self) -> None:
         """Do nothing: no resources are held."""
 
@@ -169,9 +166,7 @@ def locate(name: str | None) -> ModelSource:
     Raises:
         ConfigurationError: it isn't on this machine, or has no safetensors weights.
     """
-    if not name or name in {BUNDLED_EMBEDDING_MODEL, f"sentence-transformers/{name}"}:
-        return _bundled()
-    if name.removeprefix("sentence-transformers/") == BUNDLED_EMBEDDING_MODEL:
+    if not name or _is_bundled(name):
         return _bundled()
     if name == MULTILINGUAL_EMBEDDING_MODEL:
         return _packaged(name, MULTILINGUAL_DISTRIBUTION, MULTILINGUAL_FOLDER, MULTILINGUAL_SHA256)
@@ -201,8 +196,7 @@ def models_folder() -> Path:
 
 def multilingual_beside(role: RoleSettings) -> ConfiguredModel | None:
     """Return the multilingual model beside a role's; None if that isn't the English one."""
-    name = role.model or BUNDLED_EMBEDDING_MODEL
-    if name.removeprefix("sentence-transformers/") != BUNDLED_EMBEDDING_MODEL:
+    if role.model and not _is_bundled(role.model):
         return None
     return ConfiguredModel(RoleSettings(model=MULTILINGUAL_EMBEDDING_MODEL))
 
@@ -210,6 +204,10 @@ def multilingual_beside(role: RoleSettings) -> ConfiguredModel | None:
 def is_changed(source: ModelSource) -> bool:
     """Return whether a model's files aren't those that were located; a known hash tells as well."""
     return not source.sha256 and _fingerprint(source.folder) != source.fingerprint
+
+
+def _is_bundled(name: str) -> bool:
+    return name.removeprefix("sentence-transformers/") == BUNDLED_EMBEDDING_MODEL
 
 
 def _bundled() -> ModelSource:

@@ -67,9 +67,6 @@ class RoughEmbedder:
         vector: Vectors = self.documents([text])[0]
         return vector
 
-    def rough(self, _stop: Event) -> None:
-        """Return None: there is no rougher embedder."""
-
     def close(self) -> None:
         """Do nothing: memory is freed with the object."""
 

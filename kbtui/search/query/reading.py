@@ -27,7 +27,7 @@ import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.embedding.child_embedder import UnfitError
-from kbtui.search.embedding.embedder import PreparedEmbedder
+from kbtui.search.embedding.embedder import CanBeRough, PreparedEmbedder
 from kbtui.search.embedding.prepared import ClosingError
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.language import language_of
@@ -271,7 +271,8 @@ class ReadingQueue:
         return Row(self._folder, self._distil, kind=ROUGH, batch=_ROUGH_BATCH)
 
     def _distil(self, stop: threading.Event) -> Embedder | None:
-        return self.first.embedder.rough(stop)
+        embedder = self.first.embedder
+        return embedder.rough(stop) if isinstance(embedder, CanBeRough) else None
 
     def _multilingual(self, model: EmbeddingModel | None) -> Row:
         if model is None:

@@ -115,6 +115,23 @@ def test_without_the_second_model_the_first_goes_on_and_the_problem_is_kept(desk
     assert index.languages().problem == "The model is not installed."
 
 
+def test_while_the_second_model_fails_the_first_reads_on_and_the_problem_is_kept(
+    desk: Desk,
+) -> None:
+    second = WordEmbedder(identity="words-2")
+    second.fail = True
+    desk.write("knowledge/topics/car.md", GERMAN)
+    index = desk.index(model=ReadyModel(WordEmbedder()), second=ReadyModel(second))
+    result = index.search("Wagen", wait=True)
+    assert (result.semantic, result.notice) == (True, "")
+    assert index.languages().problem == "The embedding model is away."
+    second.fail = False
+    desk.write("knowledge/topics/bread.md", SPANISH)
+    index.sync()
+    index.search("Wagen", wait=True)
+    assert (index.languages().problem, index.languages().embedded) == ("", 2)
+
+
 def test_vectors_of_deleted_passages_leave_the_second_store_as_well(desk: Desk) -> None:
     second = WordEmbedder(identity="words-2")
     index = desk.index(model=ReadyModel(WordEmbedder()), second=ReadyModel(second))

@@ -94,7 +94,7 @@ class Row:
         kind: The measured parameters of this kind of vectors.
         batch: The number of passages that it reads at once.
         state: How far the model is.
-        message: Why it can't be had.
+        message: Why it can't be had, or what failed when it read.
         left: The passages that it has still to read, as of the last batch.
         embedder: The model; only once it is ready.
         vectors: Its vectors, one row per passage; only once it is ready.
@@ -482,7 +482,8 @@ class ReadingQueue:
             seconds: When to stop.
 
         Raises:
-            KbtuiError: the model failed, or there is no room; finished batches are stored.
+            KbtuiError: the configured model failed, or there is no room; finished batches are
+                stored.
         """
         if not self.first.is_ready:
             return 0
@@ -497,12 +498,16 @@ class ReadingQueue:
             self.failure = ""
             return goes_on() and not self._stop.is_set() and time.monotonic() < deadline
 
-        try:
-            for row, passages in work:
+        for row, passages in work:
+            try:
                 done += self._read_all(row, passages, store, is_time)
-        except KbtuiError as error:
-            self.failure, self._last_counted = error.message, -1
-            raise
+                row.message = ""
+            except KbtuiError as error:
+                if row is self.first:
+                    self.failure, self._last_counted = error.message, -1
+                    raise
+                # The configured model goes on without it.
+                row.message, row.left = error.message, 0
         if not self.first.left:
             self._close_others()
             with suppress(OSError):  # compaction is optional

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +20,7 @@ from kbtui.search.embedding.prepared import (
     locate,
     multilingual_beside,
 )
-from kbtui.search.embedding.vectors import VectorStore
-from kbtui.search.query.fusion import Comparison, DocumentRows, JoinedComparison, VectorKind
+from kbtui.search.query.fusion import Comparison, JoinedComparison, VectorKind
 from kbtui.search.query.parser import parse
 from kbtui.search.query.ranking import rank
 from kbtui.search.results import Preparation
@@ -32,7 +31,6 @@ from tests.search.helpers import ENGLISH, FRENCH, GERMAN, HUNGARIAN, SPANISH, ev
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.search.embedding.vectors import Matrix
     from tests.search.helpers import Desk
 
 
@@ -346,75 +344,12 @@ class Fixed(Comparison):
     """A comparison with cosines that are given."""
 
     def __init__(self, cosines: np.ndarray) -> None:
-        self.cosines = cosines
+        self.cosines = self.likeness = cosines
         self.is_calibrated = True
         self.kind = VectorKind()
 
     def with_feedback(self, _numbers: np.ndarray) -> np.ndarray:
         return self.cosines
-
-
-@dataclass
-class Passages:
-    """A corpus as far as its vectors are concerned: which chunk each document is."""
-
-    chunks: np.ndarray
-
-    @property
-    def size(self) -> int:
-        return len(self.chunks)
-
-
-def centred_view(
-    folder: Path, vectors: np.ndarray, counts: list[int]
-) -> tuple[DocumentRows, Matrix]:
-    """Documents of so many passages each, compared without what all have in common."""
-    names = [row.to_bytes(16, "big") for row in range(len(vectors))]
-    store = VectorStore(folder, vectors.shape[1])
-    store.add(names, vectors.astype(np.float32))
-    ends = np.cumsum(counts)
-    keys = {
-        n: tuple(names[end - count : end])
-        for n, (end, count) in enumerate(zip(ends, counts, strict=True))
-    }
-    return DocumentRows(Passages(np.arange(len(counts))), store, keys, centred=True), store.matrix
-
-
-def units(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-
-
-def test_what_all_passages_have_in_common_counts_for_no_passage(tmp_path: Path) -> None:
-    """A passage with no topic of its own is nearest to every question, centred to none."""
-    common, *topics = np.eye(32)
-    notes = units(np.array([common * 3 + topics[n % 30] for n in range(3000)] + [common]))
-    query = units(common * 3 + topics[7] * 0.3)
-    assert (notes @ query).argmax() == 3000
-    view, matrix = centred_view(tmp_path, notes, [1] * 3001)
-    assert view.nearest(matrix, query.astype(np.float32)).argmax() % 30 == 7
-
-
-@pytest.mark.parametrize("documents", [40, 5000])
-def test_centred_cosines_are_those_of_vectors_without_the_mean(
-    tmp_path: Path, documents: int
-) -> None:
-    chance = np.random.default_rng(5)
-    counts = chance.integers(1, 4, documents).tolist()
-    vectors = units(chance.normal(size=(sum(counts), 32)) + 0.5)
-    query = units(chance.normal(size=32) + 0.5)
-    view, matrix = centred_view(tmp_path, vectors, counts)
-    stored = matrix[np.arange(len(vectors))]
-    mean = stored.sum(axis=0) / (len(stored) + 50)
-    cosines = units(stored - mean) @ units(query - mean)
-    wanted, at = [], 0
-    for count in counts:
-        whole = units(units(stored - mean)[at : at + count].sum(axis=0)) @ units(query - mean)
-        wanted.append(0.7 * cosines[at : at + count].max() + 0.3 * whole)
-        at += count
-    found = view.nearest(matrix, query.astype(np.float32))
-    assert found == pytest.approx(wanted, abs=2e-3)  # rows are rounded to bytes
-    moved = view.rescore(matrix, query.astype(np.float32), found)
-    assert moved == pytest.approx(found, abs=1e-6)
 
 
 @pytest.mark.parametrize(

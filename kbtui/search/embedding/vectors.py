@@ -81,6 +81,14 @@ class Matrix:
         found = [np.einsum("ij,j->i", values, query) * scales for values, scales in parts]
         return np.concatenate(found) if found else np.empty(0, dtype=np.float32)
 
+    def weighted_sum(self, weights: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the sum of all rows, each as often as its weight says."""
+        found = np.zeros(self.dimension)
+        for (values, scales), start in zip(self._parts, self._starts.tolist(), strict=False):
+            shares = weights[start : start + len(scales)] * scales.astype(np.float64)
+            found += np.einsum("i,ij->j", shares, values)
+        return found
+
 
 class VectorStore:
     """All vectors of one model; thread-safe, and its files may be shared between processes."""

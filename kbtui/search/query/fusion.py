@@ -52,19 +52,23 @@ class VectorKind:
 
     `deviation` is the typical standard deviation of a query's best cosines; the geometric mean with
     the actual one is used. `feedback` is how far a query moves towards its best documents. `chance`
-    is the cosine of most nearest passages to unrelated questions. If `centred`, the mean of all
-    passages is taken from passages and queries before they are compared.
+    is the cosine of most nearest passages to unrelated questions. `common` is the share of the mean
+    of all passages that is taken from passages and queries before they are compared; less of few
+    passages, and half of that of `few`. If thresholds were `measured_whole`, they hold for cosines
+    with the mean, and the scale of those without it is about the same.
     """
 
-    deviation: float = 0.06
+    deviation: float = 0.05
     feedback: float = 0.3
     chance: float = 0.35
-    centred: bool = False
+    common: float = 0.5
+    few: int = 600
+    measured_whole: bool = True
 
 
-ROUGH = VectorKind(deviation=0.1, feedback=0.6)
+ROUGH = VectorKind(deviation=0.1, feedback=0.6, common=0.0)
 # With `chance` as brought to the bundled model's scale.
-SECOND = VectorKind(feedback=0.1, chance=0.18, centred=True)
+SECOND = VectorKind(feedback=0.1, chance=0.18, common=1.0, few=50, measured_whole=False)
 # The languages of the multilingual model besides English.
 FOREIGN = tuple(code for code in MULTILINGUAL_LANGUAGES if code != ENGLISH)
 # How far meaning outweighs words where a question in another language than English has none of its
@@ -225,7 +229,6 @@ _CENTROID = 0.3
 _RESCORED = 2000
 _LARGE_FACTOR = 2
 _BATCH = 1000  # documents
-_FEW = 50  # passages, of whose mean half is taken
 _EPSILON = 1e-9
 _MIN_VIEW_SECONDS = 1.0
 
@@ -234,7 +237,8 @@ class Comparison:
     """The similarities of one query to all documents of a corpus.
 
     Attributes:
-        cosines: The similarity of each document; NaN if it has no vector (yet).
+        cosines: The similarity of each document, for their order; NaN if it has no vector (yet).
+        likeness: The same, as thresholds hold for it.
         is_calibrated: Whether it is known how similar answers are: only for the bundled model.
         kind: The measured parameters of this kind of vectors.
         abroad: The documents in another language than the query, whose words can't match.
@@ -258,7 +262,7 @@ class Comparison:
         self._query = query
         self._view = view
         self._matrix = matrix
-        self.cosines = view.nearest(matrix, query)
+        self.cosines, self.likeness = view.nearest(matrix, query)
 
     @property
     def chances(self) -> NDArray[np.float64]:
@@ -304,6 +308,7 @@ class JoinedComparison(Comparison):
         self.weight = _SECOND_WEIGHT if abroad is None else first.weight
         self.abroad = None if abroad is None else abroad & np.isfinite(second.cosines)
         self.cosines = self._join(first.cosines, second.cosines)
+        self.likeness = self._join(first.likeness, second.likeness)
 
     @property
     def chances(self) -> NDArray[np.float64]:
@@ -341,9 +346,16 @@ def _document_cosines(
     cosines: NDArray[np.float32], starts: NDArray[np.int64], lengths: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Combine the cosines of passages per document: of the nearest one and of the centroid."""
+    if len(starts) == len(cosines):
+        return cosines
     nearest = np.maximum.reduceat(cosines, starts)
     whole = np.add.reduceat(cosines, starts) / lengths
     return ((1 - _CENTROID) * nearest + _CENTROID * whole).astype(np.float32, copy=False)
+
+
+def _norms_of_sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = np.linalg.norm(np.add.reduceat(vectors, starts), axis=1)
+    return np.maximum(found, _EPSILON)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -359,30 +371,55 @@ class Centre:
     arXiv:1702.01417, whose principal components are no help here).
     """
 
-    def __init__(self, matrix: Matrix, rows: NDArray[np.int64]) -> None:
-        """Measure the mean of some rows; of few ones it is mostly chance, and less of it is taken.
+    def __init__(
+        self, matrix: Matrix, rows: NDArray[np.int64], live: Mask, kind: VectorKind
+    ) -> None:
+        """Measure the mean of some rows.
 
         Args:
             matrix: All vectors, of length 1.
             rows: The rows of the passages that are compared.
+            live: Those of them, one at least, that aren't deleted: they make the mean.
+            kind: How much of it is taken, as that of few rows is mostly chance.
         """
-        total = np.zeros(matrix.dimension)
-        for start in range(0, len(rows), _BATCH):
-            total += matrix[rows[start : start + _BATCH]].sum(axis=0, dtype=np.float64)
-        self._mean = (total / (len(rows) + _FEW)).astype(np.float32)
-        squares = 1 - 2 * matrix.products(self._mean, rows) + self._mean @ self._mean
+        count = int(live.sum())
+        share = min(kind.common, count / (count + kind.few))
+        total = matrix.weighted_sum(np.bincount(rows[live], minlength=len(matrix)))
+        whole = (total / count).astype(np.float32)
+        self._mean: NDArray[np.float32] = np.float32(share) * whole
+        self._square = float(self._mean @ self._mean)
+        self._left = float((whole - self._mean) @ self._mean)
+        self._along = matrix.products(self._mean)[rows]
+        squares = 1 - 2 * self._along + np.float32(self._square)
         self._lengths: NDArray[np.float32] = np.sqrt(np.maximum(squares, _EPSILON))
-
-    def query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the unit vector of a query without the mean."""
-        return _unit(vector - self._mean)
+        self._usual_length = float(self._lengths[live].mean())
+        self._measured_whole = kind.measured_whole
 
     def cosines(
         self, products: NDArray[np.float32], query: NDArray[np.float32], places: _Places
     ) -> NDArray[np.float32]:
-        """Return the cosines to a query without the mean, from its products with rows."""
-        found: NDArray[np.float32] = products - np.float32(query @ self._mean)
-        return found / self._lengths[places]
+        """Return the cosines to a query, both without the mean, from its products with rows."""
+        along, length = self._of(query)
+        found: NDArray[np.float32] = products - self._along[places]
+        found += np.float32(self._square - along)
+        found /= self._lengths[places]
+        found /= np.float32(length)
+        return found
+
+    def rescaled(
+        self, cosines: NDArray[np.float32], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Bring cosines to a query back to the scale of those with the mean, in the same order."""
+        if not self._measured_whole:
+            return cosines
+        along, length = self._of(query)
+        usual = np.float32(length * self._usual_length)
+        return cosines * usual + np.float32(along + self._left)
+
+    def _of(self, query: NDArray[np.float32]) -> tuple[float, float]:
+        """Return how far a query goes along the mean, and its length without it."""
+        along = float(query @ self._mean)
+        return along, math.sqrt(max(1 - 2 * along + self._square, _EPSILON))
 
     def rows(self, vectors: NDArray[np.float32], places: _Places) -> NDArray[np.float32]:
         """Return the unit vectors of the rows at these places without the mean."""
@@ -398,8 +435,7 @@ class DocumentRows:
         corpus: Corpus,
         vectors: VectorStore,
         keys: dict[int, tuple[bytes, ...]],
-        *,
-        centred: bool = False,
+        kind: VectorKind = VectorKind(),
     ) -> None:
         """Find the rows.
 
@@ -407,7 +443,7 @@ class DocumentRows:
             corpus: The documents.
             vectors: The store of the rows.
             keys: The keys of each chunk's passages.
-            centred: Compare without what all passages have in common.
+            kind: How they are compared.
         """
         self._corpus = corpus
         self._count = len(vectors)
@@ -419,25 +455,31 @@ class DocumentRows:
         owners = np.repeat(np.arange(len(of_document)), counts)
         known = rows >= 0
         self.rows = rows[known]
-        self.documents, self._starts = np.unique(owners[known], return_index=True)
-        matrix = vectors.matrix
-        self._centre = Centre(matrix, self.rows) if centred and len(self.rows) else None
-        self._lengths = self._lengths_of_sums(matrix)
+        owners = owners[known]
+        self.documents, self._starts = np.unique(owners, return_index=True)
+        matrix, live = vectors.matrix, corpus.live[owners]
+        is_centred = kind.common > 0 and bool(live.any())
+        self._centre = Centre(matrix, self.rows, live, kind) if is_centred else None
+        self._lengths, self._whole_lengths = self._lengths_of_sums(matrix)
+        # Thresholds hold for something else than what orders documents.
+        self._has_likeness = is_centred and kind.measured_whole
 
-    def _lengths_of_sums(self, matrix: Matrix) -> NDArray[np.float32]:
-        """Return the norm of the sum of each document's vectors; 1 for a single vector."""
+    def _lengths_of_sums(self, matrix: Matrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the norm of the sum of each document's vectors, without and with the mean.
+
+        It is 1 for a single vector.
+        """
         counts = np.diff(np.append(self._starts, len(self.rows)))
-        lengths = np.ones(len(counts), dtype=np.float32)
+        lengths, whole = np.ones((2, len(counts)), dtype=np.float32)
         multiple = np.flatnonzero(counts > 1)
         for start in range(0, len(multiple), _BATCH):
             chosen = multiple[start : start + _BATCH]
             places, starts = self._places_of(chosen)
             found = matrix[self.rows[places]]
+            whole[chosen] = lengths[chosen] = _norms_of_sums(found, starts)
             if self._centre is not None:
-                found = self._centre.rows(found, places)
-            sums = np.add.reduceat(found, starts)
-            lengths[chosen] = np.maximum(np.linalg.norm(sums, axis=1), _EPSILON)
-        return lengths
+                lengths[chosen] = _norms_of_sums(self._centre.rows(found, places), starts)
+        return lengths, whole
 
     def _places_of(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the places of some documents' rows, and the offset of each document's."""
@@ -447,43 +489,57 @@ class DocumentRows:
         places = np.repeat(self._starts[chosen] - starts, counts) + np.arange(counts.sum())
         return places, starts
 
-    def nearest(self, matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the cosine of each document to the query; NaN without a vector."""
-        found = np.full(self._corpus.size, np.nan)
-        if len(self.rows):
-            cosines = self._cosines(matrix, query)
-            found[self.documents] = _document_cosines(cosines, self._starts, self._lengths)
-        return found
+    def nearest(
+        self, matrix: Matrix, query: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the cosine of each document to the query; NaN without a vector.
 
-    def _cosines(
+        First for their order, then as thresholds hold for it.
+        """
+        if not len(self.rows):
+            nothing = np.full(self._corpus.size, np.nan)
+            return nothing, nothing
+        products = matrix.products(query)[self.rows]
+        ordered = self._spread(self._of_documents(query, products))
+        if not self._has_likeness:
+            return ordered, ordered
+        return ordered, self._spread(_document_cosines(products, self._starts, self._whole_lengths))
+
+    def _spread(self, found: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the figures of the documents that have a vector for all; NaN for the others."""
+        spread = np.full(self._corpus.size, np.nan)
+        spread[self.documents] = found
+        return spread
+
+    def _of_documents(
         self,
-        matrix: Matrix,
         query: NDArray[np.float32],
-        places: NDArray[np.int64] | None = None,
+        products: NDArray[np.float32],
+        chosen: NDArray[np.int64] | slice = slice(None),
+        places: _Places = slice(None),
+        starts: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float32]:
-        """Return the cosines of a query to all rows, or to those at some places."""
-        if self._centre is not None:
-            query = self._centre.query(query)
-        if places is None:
-            found = matrix.products(query)[self.rows]
-        else:
-            found = matrix.products(query, self.rows[places])
+        """Return the cosines of all documents, or of the `chosen`, from products of their rows."""
+        starts = self._starts if starts is None else starts
         if self._centre is None:
-            return found
-        return self._centre.cosines(found, query, slice(None) if places is None else places)
+            return _document_cosines(products, starts, self._lengths[chosen])
+        cosines = self._centre.cosines(products, query, places)
+        found = _document_cosines(cosines, starts, self._lengths[chosen])
+        return self._centre.rescaled(found, query)
 
     def rescore(
         self, matrix: Matrix, query: NDArray[np.float32], before: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Compare a slightly moved query only with the documents nearest to the previous one."""
         if len(self.documents) <= _LARGE_FACTOR * _RESCORED:
-            return self.nearest(matrix, query)
+            products = matrix.products(query)[self.rows]
+            return self._spread(self._of_documents(query, products))
         minimum = np.partition(before[self.documents], -_RESCORED)[-_RESCORED]
         chosen = np.flatnonzero(before[self.documents] >= minimum)
         places, starts = self._places_of(chosen)
-        cosines = self._cosines(matrix, query, places)
+        products = matrix.products(query, self.rows[places])
         found = before.copy()
-        found[self.documents[chosen]] = _document_cosines(cosines, starts, self._lengths[chosen])
+        found[self.documents[chosen]] = self._of_documents(query, products, chosen, places, starts)
         return found
 
     def rows_of(self, number: int) -> NDArray[np.int64]:

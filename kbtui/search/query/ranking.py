@@ -162,7 +162,7 @@ def gather_evidence(
         unknown += weight / whole * missing
         if word in names:
             is_missing.append(missing)
-    cosines = comparison.cosines if comparison is not None and comparison.is_calibrated else None
+    cosines = comparison.likeness if comparison is not None and comparison.is_calibrated else None
     if cosines is not None and np.isfinite(cosines).sum() < _MIN_VECTOR_SHARE * corpus.count:
         cosines = None
     return Evidence(
@@ -174,7 +174,7 @@ def gather_evidence(
         best_coverage=float(coverage[mask].max(initial=0.0)),
         best_cosine=0.0 if cosines is None else float(np.nanmax(cosines, initial=0.0, where=mask)),
         is_near=comparison is not None
-        and bool((comparison.cosines >= comparison.chances)[mask].any()),
+        and bool((comparison.likeness >= comparison.chances)[mask].any()),
     )
 
 

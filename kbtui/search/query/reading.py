@@ -191,7 +191,7 @@ class Row:
         if found is None or not found.fits(of.corpus, len(self.vectors), busy=busy):
             self.vectors.refresh()
             found = self._views[of.name] = DocumentRows(
-                of.corpus, self.vectors, of.keys(), centred=self.kind.centred
+                of.corpus, self.vectors, of.keys(), self.kind
             )
         return found
 

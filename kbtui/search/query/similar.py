@@ -62,8 +62,8 @@ class Space:
 
     def nearness(self, own: Vectors) -> Scores:
         """Return how near each document is to a note's passages; NaN without a vector."""
-        whole = self.view.nearest(self.matrix, _unit(own.mean(axis=0)))
-        parts = [self.view.nearest(self.matrix, _unit(each)) for each in own]
+        _, whole = self.view.nearest(self.matrix, _unit(own.mean(axis=0)))
+        parts = [self.view.nearest(self.matrix, _unit(each))[1] for each in own]
         found = (whole + np.max(parts, axis=0)) / 2
         return as_first(found) if self.is_second else found
 

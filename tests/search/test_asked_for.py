@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.search.index.chunker import mostly_asks
 from kbtui.search.index.time_words import asks_when, says_when
 from kbtui.search.query.parser import parse
 from kbtui.search.query.ranking import rank
@@ -110,3 +111,42 @@ def test_raising_leaves_nothing_out(desk: Desk) -> None:
         ranking = rank(corpus, parse(asked), ["sessions"])
         assert ranking.fused.candidates.all()
         assert (ranking.lexical > 0).all()
+
+
+ASKS = "How is the pottery class on Thursdays? Do you like the pottery class? I wonder."
+SAYS = "There are nine of us and a kiln, a long table, and tea that somebody brings to the class."
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        (ASKS, True),
+        ("Really?", True),
+        ("陶艺课怎么样\N{FULLWIDTH QUESTION MARK}我想知道。", True),
+        (SAYS, False),
+        (f"{SAYS} And you?", False),
+        ("", False),
+    ],
+)
+def test_messages_that_say_little_besides_what_they_ask_are_told(text: str, *, asks: bool) -> None:
+    assert mostly_asks(text) == asks
+
+
+OTHERS = [("Ann", f"The pottery stands on shelf {n}, behind the door.") for n in range(30)]
+
+
+def test_in_a_talk_of_people_who_answers_comes_before_who_asks(desk: Desk) -> None:
+    desk.write("sessions/a.jsonl", talk(("Mara", ASKS)))
+    desk.write("sessions/b.jsonl", talk(("Robin", f"I love the pottery class. {SAYS}")))
+    desk.write("sessions/c.jsonl", talk(*OTHERS))
+    found = desk.index().search("How is the pottery class?", "sessions").hits
+    assert [hit.session for hit in found][:2] == ["b", "a"]
+
+
+def test_what_somebody_asked_an_assistant_is_what_the_conversation_is_about(desk: Desk) -> None:
+    for name, text in (("a", ASKS), ("b", f"I love the pottery class. {SAYS}")):
+        line = {"id": 1, "role": "user", "content": text, "time": "2026-03-25T14:00:00+00:00"}
+        desk.write(f"sessions/{name}.jsonl", json.dumps(line) + "\n")
+    desk.write("sessions/c.jsonl", talk(*OTHERS))
+    found = desk.index().search("How is the pottery class?", "sessions").hits
+    assert [hit.session for hit in found][:2] == ["a", "b"]

@@ -23,6 +23,7 @@ from kbtui.search.index.chunker import (
     Passage,
     is_indexed,
     is_question,
+    mostly_asks,
     passage_key,
     read_document,
 )
@@ -54,12 +55,13 @@ READ_COLUMNS = (
 )
 _SIGNATURE_BYTES = 12
 _BETWEEN = "\n0\n"
-# Terms of the field "said": the speaker, and marks for messages that only ask, and for texts that
-# say a time.
+# Terms of the field "said": the speaker, and marks for messages that only ask, for those of a talk
+# of people that mostly ask, and for texts that say a time.
 USER = "user"
 ASSISTANT = "assistant"
 ELSEWHERE = "elsewhere"  # another program's assistant, in an imported session
 ASKED = "question"
+ASKING = "asking"
 TIMED = "when"
 
 
@@ -184,6 +186,7 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
     label = list(parts) if chunk.session else []
     headings = [part for part in parts if not chunk.session and not is_title(part, file.title)]
     asked = ASKED if chunk.role and is_question(chunk.text) else ""
+    asking = ASKING if _is_of_a_talk(chunk) and mostly_asks(chunk.text) else ""
     texts = _texts(row)
     timed = TIMED if says_when(texts["body"]) else ""
     return LexicalDocument(
@@ -201,7 +204,7 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "tag": tuple(filter(None, _tag_terms(file.tags))),
             "created": tuple(filter(None, [file.created])),
             "updated": tuple(filter(None, [row.updated])),
-            "said": tuple(filter(None, [_speaker(chunk), asked, timed])),
+            "said": tuple(filter(None, [_speaker(chunk), asked, asking, timed])),
             "language": languages_of(chunk.text),
         },
         _part(row),
@@ -225,6 +228,12 @@ def _part(row: ChunkRow) -> str:
 def _speaker(chunk: Chunk) -> str:
     is_answer = chunk.role == ASSISTANT and chunk.session is not None
     return ELSEWHERE if is_answer and is_imported(chunk.session or "") else chunk.role
+
+
+def _is_of_a_talk(chunk: Chunk) -> bool:
+    """Return whether a message is by somebody with a name, rather than by a role."""
+    who = chunk.headings[0][1].partition(",")[0] if chunk.headings else ""
+    return bool(chunk.role) and who != chunk.role
 
 
 def _texts(row: ChunkRow) -> dict[str, str]:

@@ -38,6 +38,7 @@ from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
 _TITLE_WIDTH = 60
+_MOST_ASKED = 0.4  # of the letters of a message that says something
 _IS_QUESTION = methodcaller("endswith", QUESTION_MARKS)
 
 
@@ -72,8 +73,19 @@ class SpokenMessage:
 
 def is_question(text: str) -> bool:
     """Return whether every sentence of a message ends with a question mark."""
+    return _share_asked(text) == 1
+
+
+def mostly_asks(text: str) -> bool:
+    """Return whether a message says little besides its questions."""
+    return _share_asked(text) > _MOST_ASKED
+
+
+def _share_asked(text: str) -> float:
+    """Return which share of a message's letters stands in sentences with a question mark."""
     sentences = [*filter(None, map(str.strip, SENTENCE_END.split(text)))]
-    return bool(sentences) and all(map(_IS_QUESTION, sentences))
+    asked = sum(map(len, filter(_IS_QUESTION, sentences)))
+    return asked / max(1, sum(map(len, sentences)))
 
 
 def session_name(path: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.segment import LexicalDocument
 
-VERSION = "10"
+VERSION = "11"
 _SUFFIX = ".words"
 
 

@@ -58,12 +58,14 @@ def tasks(place: WorkspaceOption, words: tuple[str, ...], as_json: bool, ics: bo
         if ics:
             shown = [item for _, item in found if not kb.library.is_private(item.path)]
             _say_calendar(shown, len(found) - len(shown))
-        elif as_json:
-            say_json([_shape(name, item, kb.workspace) for name, item in found])
         else:
             view = kb.seen_by(Audience.OWN_MODEL)
             newer = newer_days([item for _, item in found], agenda, view, now.date())
-            _say(found, newer, now.date(), kb.workspace)
+            if as_json:
+                rows = zip(found, newer, strict=True)
+                say_json([_shape(*pair, instead, kb.workspace) for pair, instead in rows])
+            else:
+                _say(found, newer, now.date(), kb.workspace)
     return 0 if found or not words else 1
 
 
@@ -94,7 +96,7 @@ def _say(
         note("kbtui: No task is open.")
 
 
-def _shape(name: str, item: AgendaItem, layout: Layout) -> dict[str, Any]:
+def _shape(name: str, item: AgendaItem, newer: NewerDay | None, layout: Layout) -> dict[str, Any]:
     fields = item.fields
     names: list[Field] = ["scheduled", "start", "created"]
     names = [name for name in names if name in fields.dates]
@@ -112,5 +114,7 @@ def _shape(name: str, item: AgendaItem, layout: Layout) -> dict[str, Any]:
         "priority": fields.priority,
         "recurs": fields.recurrence or None,
         "wrong": item.wrong or None,
+        "newer": newer
+        and {"text": newer.text, "path": layout.file(newer.path), "line": newer.line},
         **{name: fields.dates[name] for name in names},
     }

@@ -52,6 +52,16 @@ def test_as_json_a_task_has_its_dates_and_its_line(notes: Command) -> None:
     assert (first["line"], first["priority"]) == (3, 1)
 
 
+def test_as_json_a_task_says_which_line_is_newer(kbtui: Command) -> None:
+    day = TOMORROW + timedelta(days=2)
+    kbtui.ok("ask", f"todo: the plumber comes on {TOMORROW:%d %B} at 9")
+    kbtui.ok("ask", f"The plumber comes on {day:%d %B} at 11 now")
+    (task,) = kbtui.ok("tasks", "--json").json
+    assert task["newer"]["text"] == f"{day:%a} {day.day} {day:%b}"
+    assert task["newer"]["path"] != task["path"], "in the conversation, with the message's number"
+    assert task["newer"]["line"] > 0
+
+
 def test_as_a_calendar_it_holds_to_the_standard_and_private_tasks_are_left_out(
     notes: Command,
 ) -> None:

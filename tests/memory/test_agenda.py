@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from kbtui.agent.tools.list_tasks import ListTasks
 from kbtui.clock import local_day
 from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
@@ -14,6 +15,7 @@ from kbtui.memory.recall.agenda import AgendaItem, agenda_seen, day_lines, due_t
 from kbtui.search.results import NewerLine
 from kbtui.views.view import Audience, View
 from tests.agent.conftest import ask
+from tests.agent.test_tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -265,6 +267,13 @@ async def test_what_a_newer_line_put_off_says_so_wherever_it_is_listed(kb: Knowl
         agenda, view = kb.agenda(), kb.seen_by(audience)
         told = newer_days(agenda.coming(today), agenda, view, today)
         assert [bool(each) for each in told] == [True, False]
+    context = Tools(kb, kb.sessions.create("tui")).context
+    found = ListTasks().run(context, {"coming": True}).data
+    assert found is not None
+    assert [each["newer"] and each["newer"]["text"] for each in found["tasks"]] == [
+        f"The plumber comes on {new:%d %B} at 11 now",
+        None,
+    ]
 
 
 def test_a_newer_line_that_names_no_day_is_quoted(kb: KnowledgeBase) -> None:

@@ -47,7 +47,10 @@ class ListTasks:
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
         kind = ("dated line", "dated lines") if is_coming else ("open task", "open tasks")
         summary = counted(len(found), *kind)
-        data = {"total": len(found), "tasks": [_as_data(name, item) for name, item in shown]}
+        data = {
+            "total": len(found),
+            "tasks": [_as_data(*each, newer.get(each[1].text)) for each in shown],
+        }
         head = f"{summary} (today is {today:%A} {today}):"
         return ToolResult("\n".join([head, *lines]), summary, data)
 
@@ -65,7 +68,7 @@ def _day_of(item: AgendaItem) -> str:
     return f"{item.first} to {item.day}" if is_span else f"{item.day}"
 
 
-def _as_data(name: str, item: AgendaItem) -> dict[str, Any]:
+def _as_data(name: str, item: AgendaItem, newer: NewerLine | None) -> dict[str, Any]:
     return {
         "path": item.path,
         "line": item.line,
@@ -74,4 +77,5 @@ def _as_data(name: str, item: AgendaItem) -> dict[str, Any]:
         "when": name,
         "day": str(item.day) if item.day is not None else None,
         "task": item.task is not None,
+        "newer": newer and {"text": newer.text, "path": newer.path, "line": newer.line},
     }

@@ -30,13 +30,28 @@ _CUT = "the text breaks off in the middle of it"
 _MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most this far from the end
 
 
-def _interned(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {sys.intern(name): value for name, value in pairs}
-
-
+_MAX_SHARED = 100  # texts
 _DECODER = json.JSONDecoder(strict=False)
-_MEMBER_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_interned)
-"""For one of many members: a decoder shares the names that it reads only within one value."""
+
+
+class _Sharing:
+    """Makes what is read twice one: names, and texts that were read shortly before.
+
+    A decoder shares the names that it reads only within one value, which is one of many members
+    here. Exports hold the text of a message in two notations.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        texts = self._texts
+        while len(texts) > _MAX_SHARED:
+            del texts[next(iter(texts))]  # the oldest
+        return {
+            sys.intern(name): texts.setdefault(value, value) if type(value) is str else value
+            for name, value in pairs
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,7 @@ class _Window:
         self._before = 0  # characters that were let go of
         self._open = 0  # objects and lists that are being decoded by their members
         self._limit = 0  # where the element ends at the latest
+        self._members = json.JSONDecoder(strict=False, object_pairs_hook=_Sharing())
 
     def more(self, size: int = _WINDOW) -> bool:
         """Read more of the stream; return False at its end."""
@@ -94,7 +110,7 @@ class _Window:
         self.peek()  # skips white space
         if not self._open:
             self._limit = self._before + self.at + _MAX_ELEMENT
-        decoder = _MEMBER_DECODER if self._open else _DECODER
+        decoder = self._members if self._open else _DECODER
         while True:
             begin = self.at
             try:

@@ -93,6 +93,18 @@ def test_an_emoji_in_a_long_conversation_does_not_make_all_of_it_four_times_as_l
     assert peak < 4 * len(data)
 
 
+def test_a_text_in_two_notations_is_kept_once() -> None:
+    texts = [f"{n} 🙂 {'word ' * 300}" for n in range(1_500)]
+    said = [{"text": each, "content": [{"type": "text", "text": each}]} for each in texts]
+    data = json.dumps([{"chat_messages": said}], ensure_ascii=False).encode()
+
+    (found,) = elements(io.BytesIO(data))
+
+    assert found == {"chat_messages": said}
+    twice = [(each["text"], each["content"][0]["text"]) for each in found["chat_messages"]]
+    assert all(one is other for one, other in twice)
+
+
 def _long(last: str, size: int = 4_000) -> bytes:
     """A list of an element of so many kilobytes, and another one."""
     messages = [{"id": number, "text": "word \\ [{" * 100} for number in range(size)]

@@ -158,6 +158,16 @@ def test_a_move_to_another_folder_rewrites_paths_and_its_own_relative_links(room
     )
 
 
+def test_a_dot_before_a_path_upwards_stays_where_a_person_wrote_one(room: Room) -> None:
+    room.put("knowledge/topics/a.md", "# A\n")
+    room.put("knowledge/people/x.md", "[a](./../topics/a.md) [b](../topics/a.md)\n")
+    room.adopt()
+    room.library.rename("topics/a", "topics/z")
+    assert room.text("knowledge/people/x.md") == "[a](./../topics/z.md) [b](../topics/z.md)\n"
+    room.library.rename("topics/z", "people/z")
+    assert room.text("knowledge/people/x.md") == "[a](./z.md) [b](z.md)\n"
+
+
 def test_a_name_that_became_ambiguous_is_written_with_its_folder(room: Room) -> None:
     room.put("knowledge/topics/old.md", "# Old\n")
     room.put("knowledge/people/new.md", "# New one\n")

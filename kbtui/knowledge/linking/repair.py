@@ -403,9 +403,8 @@ def _candidates(written: str, by: str, source: str, target: EntryNames) -> list[
 
 def _relative(written: str, source: str, path: str) -> str:
     relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
-    if written.startswith("./") and not relative.startswith("../"):
-        return f"./{relative}"
-    return relative
+    is_dotted = written.startswith("./../" if relative.startswith("../") else "./")
+    return f"./{relative}" if is_dotted else relative
 
 
 def _encoded(target: str, link: Link) -> str:

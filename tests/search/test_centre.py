@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from kbtui.search.embedding.vectors import VectorStore
-from kbtui.search.query.fusion import SECOND, DocumentRows, VectorKind
+from kbtui.search.query.fusion import BUNDLED, SECOND, DocumentRows, VectorKind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.search.embedding.vectors import Matrix
 
-FIRST = VectorKind()
-WITH_MEAN = replace(FIRST, common=0.0)
+WITH_MEAN = replace(BUNDLED, common=0.0)
 
 
 @dataclass
@@ -25,6 +24,10 @@ class Passages:
     """A corpus as far as its vectors are concerned: which chunk each document is."""
 
     live: np.ndarray
+    foreign: np.ndarray
+
+    def holding(self, _field: str, languages: tuple[str, ...]) -> np.ndarray:
+        return self.foreign if "de" in languages else ~self.foreign
 
     @property
     def size(self) -> int:
@@ -41,6 +44,7 @@ def centred_view(
     counts: list[int],
     kind: VectorKind = SECOND,
     deleted: int = 0,
+    foreign: int = 0,
 ) -> tuple[DocumentRows, Matrix]:
     """Documents of so many passages each, compared without what all have in common."""
     names = [row.to_bytes(16, "big") for row in range(len(vectors))]
@@ -51,8 +55,9 @@ def centred_view(
         n: tuple(names[end - count : end])
         for n, (end, count) in enumerate(zip(ends, counts, strict=True))
     }
-    live = np.arange(len(counts)) >= deleted
-    return DocumentRows(Passages(live), store, keys, kind), store.matrix
+    numbers = np.arange(len(counts))
+    corpus = Passages(numbers >= deleted, numbers < foreign)
+    return DocumentRows(corpus, store, keys, kind), store.matrix
 
 
 def units(vectors: np.ndarray) -> np.ndarray:
@@ -101,7 +106,7 @@ def talk(count: int, chance: np.random.Generator) -> np.ndarray:
 def test_the_first_model_has_at_most_half_of_the_mean_taken(tmp_path: Path) -> None:
     vectors = talk(3000, np.random.default_rng(7))
     query = vectors[5].astype(np.float32)
-    view, matrix = centred_view(tmp_path, vectors, [1] * 3000, FIRST)
+    view, matrix = centred_view(tmp_path, vectors, [1] * 3000, BUNDLED)
     half = matrix[np.arange(3000)].mean(axis=0) / 2
     cosines = units(matrix[np.arange(3000)] - half) @ units(query - half)
     found, _ = view.nearest(matrix, query)
@@ -116,7 +121,7 @@ def test_thresholds_hold_for_cosines_with_the_mean_whose_scale_others_keep(
     vectors, query = talk(3000, chance), talk(1, chance)[0].astype(np.float32)
     (view, matrix), (plain, _) = (
         centred_view(tmp_path / kind, vectors, [passages] * (3000 // passages), of)
-        for kind, of in (("first", FIRST), ("with", WITH_MEAN))
+        for kind, of in (("first", BUNDLED), ("with", WITH_MEAN))
     )
     (found, likeness), (before, _) = (each.nearest(matrix, query) for each in (view, plain))
     assert likeness == pytest.approx(before, abs=1e-6)
@@ -128,19 +133,23 @@ def test_the_mean_of_a_few_notes_is_hardly_taken(tmp_path: Path) -> None:
     """It is mostly what the notes are about."""
     vectors = talk(12, np.random.default_rng(9))
     query = vectors[3].astype(np.float32)
-    view, matrix = centred_view(tmp_path, vectors, [1] * 12, FIRST)
+    view, matrix = centred_view(tmp_path, vectors, [1] * 12, BUNDLED)
     found, likeness = view.nearest(matrix, query)
     assert found == pytest.approx(likeness, abs=0.01)
 
 
-def test_deleted_passages_are_no_part_of_the_mean(tmp_path: Path) -> None:
-    """An index that was made anew finds the same."""
+@pytest.mark.parametrize("others", ["deleted", "foreign"])
+def test_what_is_deleted_or_in_another_language_is_no_part_of_the_mean(
+    tmp_path: Path, others: str
+) -> None:
+    """An index that was made anew finds the same, and what English notes have in common goes."""
     chance = np.random.default_rng(10)
-    gone, left = -talk(500, chance), talk(900, chance)
+    without, left = -talk(500, chance), talk(900, chance)
     query = left[5].astype(np.float32)
+    vectors = np.concatenate([without, left])
     view, matrix = centred_view(
-        tmp_path / "edited", np.concatenate([gone, left]), [1] * 1400, FIRST, deleted=500
+        tmp_path / "all", vectors, [1] * 1400, BUNDLED, **{others: len(without)}
     )
-    anew, of_left = centred_view(tmp_path / "anew", left, [1] * 900, FIRST)
+    alone, of_left = centred_view(tmp_path / "alone", left, [1] * 900, BUNDLED)
     found, _ = view.nearest(matrix, query)
-    assert found[500:] == pytest.approx(anew.nearest(of_left, query)[0], abs=2e-3)
+    assert found[500:] == pytest.approx(alone.nearest(of_left, query)[0], abs=2e-3)

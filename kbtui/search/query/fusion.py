@@ -55,18 +55,21 @@ class VectorKind:
     is the cosine of most nearest passages to unrelated questions. `common` is the share of the mean
     of all passages that is taken from passages and queries before they are compared; less of few
     passages, and half of that of `few`. If thresholds were `measured_whole`, they hold for cosines
-    with the mean, and the scale of those without it is about the same.
+    with the mean, and the scale of those without it is about the same. A model that is read for
+    `english` alone has no passages in other languages in its mean.
     """
 
-    deviation: float = 0.05
+    deviation: float = 0.06
     feedback: float = 0.3
     chance: float = 0.35
-    common: float = 0.5
+    common: float = 0.0
     few: int = 600
     measured_whole: bool = True
+    english: bool = False
 
 
-ROUGH = VectorKind(deviation=0.1, feedback=0.6, common=0.0)
+BUNDLED = VectorKind(deviation=0.05, common=0.5, english=True)
+ROUGH = VectorKind(deviation=0.1, feedback=0.6)
 # With `chance` as brought to the bundled model's scale.
 SECOND = VectorKind(feedback=0.1, chance=0.18, common=1.0, few=50, measured_whole=False)
 # The languages of the multilingual model besides English.
@@ -372,19 +375,19 @@ class Centre:
     """
 
     def __init__(
-        self, matrix: Matrix, rows: NDArray[np.int64], live: Mask, kind: VectorKind
+        self, matrix: Matrix, rows: NDArray[np.int64], typical: Mask, kind: VectorKind
     ) -> None:
         """Measure the mean of some rows.
 
         Args:
             matrix: All vectors, of length 1.
             rows: The rows of the passages that are compared.
-            live: Those of them, one at least, that aren't deleted: they make the mean.
+            typical: Those of them, one at least, that make the mean.
             kind: How much of it is taken, as that of few rows is mostly chance.
         """
-        count = int(live.sum())
+        count = int(typical.sum())
         share = min(kind.common, count / (count + kind.few))
-        total = matrix.weighted_sum(np.bincount(rows[live], minlength=len(matrix)))
+        total = matrix.weighted_sum(np.bincount(rows[typical], minlength=len(matrix)))
         whole = (total / count).astype(np.float32)
         self._mean: NDArray[np.float32] = np.float32(share) * whole
         self._square = float(self._mean @ self._mean)
@@ -392,7 +395,7 @@ class Centre:
         self._along = matrix.products(self._mean)[rows]
         squares = 1 - 2 * self._along + np.float32(self._square)
         self._lengths: NDArray[np.float32] = np.sqrt(np.maximum(squares, _EPSILON))
-        self._usual_length = float(self._lengths[live].mean())
+        self._usual_length = float(self._lengths[typical].mean())
         self._measured_whole = kind.measured_whole
 
     def cosines(
@@ -457,9 +460,11 @@ class DocumentRows:
         self.rows = rows[known]
         owners = owners[known]
         self.documents, self._starts = np.unique(owners, return_index=True)
-        matrix, live = vectors.matrix, corpus.live[owners]
-        is_centred = kind.common > 0 and bool(live.any())
-        self._centre = Centre(matrix, self.rows, live, kind) if is_centred else None
+        matrix = vectors.matrix
+        typical = corpus.live & ~foreign_documents(corpus) if kind.english else corpus.live
+        typical = typical[owners]
+        is_centred = kind.common > 0 and bool(typical.any())
+        self._centre = Centre(matrix, self.rows, typical, kind) if is_centred else None
         self._lengths, self._whole_lengths = self._lengths_of_sums(matrix)
         # Thresholds hold for something else than what orders documents.
         self._has_likeness = is_centred and kind.measured_whole

@@ -33,6 +33,7 @@ from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.language import language_of
 from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.fusion import (
+    BUNDLED,
     FOREIGN,
     ROUGH,
     SECOND,
@@ -91,7 +92,8 @@ class Row:
         folder: Where models of this kind have a folder of vectors each.
         make: Loads the model, preparing it if needed; returns None if there is no such model.
         preparation: Returns whether that is quick.
-        kind: The measured parameters of this kind of vectors.
+        kind: The measured parameters of this kind of vectors; those of the bundled model follow
+            from its name.
         batch: The number of passages that it reads at once.
         state: How far the model is.
         message: Why it can't be had, or what failed when it read.
@@ -178,6 +180,8 @@ class Row:
             embedder.close()
             raise _storage_error(error) from error
         self.embedder = embedder
+        if self.is_calibrated and self.kind == VectorKind():
+            self.kind = BUNDLED
 
     def retry(self) -> None:
         """Let `load` try again after a failure, unless this processor can't run the model."""

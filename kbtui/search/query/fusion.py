@@ -68,7 +68,7 @@ class VectorKind:
     english: bool = False
 
 
-BUNDLED = VectorKind(deviation=0.05, common=0.5, english=True)
+BUNDLED = VectorKind(common=0.5, english=True)
 ROUGH = VectorKind(deviation=0.1, feedback=0.6)
 # With `chance` as brought to the bundled model's scale.
 SECOND = VectorKind(feedback=0.1, chance=0.18, common=1.0, few=50, measured_whole=False)
@@ -346,14 +346,35 @@ def foreign_documents(corpus: Corpus) -> Mask:
 
 
 def _document_cosines(
-    cosines: NDArray[np.float32], starts: NDArray[np.int64], lengths: NDArray[np.float32]
+    cosines: NDArray[np.float32], ranges: Ranges, lengths: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Combine the cosines of passages per document: of the nearest one and of the centroid."""
-    if len(starts) == len(cosines):
-        return cosines
-    nearest = np.maximum.reduceat(cosines, starts)
-    whole = np.add.reduceat(cosines, starts) / lengths
-    return ((1 - _CENTROID) * nearest + _CENTROID * whole).astype(np.float32, copy=False)
+    nearest = cosines[ranges.starts]
+    if not ranges.further:
+        return nearest
+    whole = nearest.copy()
+    for documents, places in ranges.further:
+        found = cosines[places]
+        nearest[documents] = np.maximum(nearest[documents], found)
+        whole[documents] += found
+    whole /= lengths
+    return np.float32(1 - _CENTROID) * nearest + np.float32(_CENTROID) * whole
+
+
+class Ranges:
+    """Where the rows of each of some documents stand: most have one, and few have many.
+
+    Attributes:
+        starts: The place of each document's first row.
+        further: The documents with a second row and its place, those with a third, and so on; so
+            they are combined in half the time that `reduceat` takes.
+    """
+
+    def __init__(self, starts: NDArray[np.int64], end: int) -> None:
+        self.starts = starts
+        counts = np.diff(np.append(starts, end))
+        longer = [np.flatnonzero(counts > n) for n in range(1, int(counts.max(initial=1)))]
+        self.further = [(each, starts[each] + n) for n, each in enumerate(longer, 1)]
 
 
 def _norms_of_sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -459,12 +480,13 @@ class DocumentRows:
         known = rows >= 0
         self.rows = rows[known]
         owners = owners[known]
-        self.documents, self._starts = np.unique(owners, return_index=True)
+        self.documents, starts = np.unique(owners, return_index=True)
         matrix = vectors.matrix
         typical = corpus.live & ~foreign_documents(corpus) if kind.english else corpus.live
         typical = typical[owners]
         is_centred = kind.common > 0 and bool(typical.any())
         self._centre = Centre(matrix, self.rows, typical, kind) if is_centred else None
+        self._ranges = Ranges(starts, len(self.rows))
         self._lengths, self._whole_lengths = self._lengths_of_sums(matrix)
         # Thresholds hold for something else than what orders documents.
         self._has_likeness = is_centred and kind.measured_whole
@@ -474,7 +496,7 @@ class DocumentRows:
 
         It is 1 for a single vector.
         """
-        counts = np.diff(np.append(self._starts, len(self.rows)))
+        counts = np.diff(np.append(self._ranges.starts, len(self.rows)))
         lengths, whole = np.ones((2, len(counts)), dtype=np.float32)
         multiple = np.flatnonzero(counts > 1)
         for start in range(0, len(multiple), _BATCH):
@@ -488,10 +510,10 @@ class DocumentRows:
 
     def _places_of(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the places of some documents' rows, and the offset of each document's."""
-        ends = np.append(self._starts[1:], len(self.rows))
-        counts = ends[chosen] - self._starts[chosen]
+        ends = np.append(self._ranges.starts[1:], len(self.rows))
+        counts = ends[chosen] - self._ranges.starts[chosen]
         starts = np.cumsum(counts) - counts
-        places = np.repeat(self._starts[chosen] - starts, counts) + np.arange(counts.sum())
+        places = np.repeat(self._ranges.starts[chosen] - starts, counts) + np.arange(counts.sum())
         return places, starts
 
     def nearest(
@@ -508,7 +530,7 @@ class DocumentRows:
         ordered = self._spread(self._of_documents(query, products))
         if not self._has_likeness:
             return ordered, ordered
-        return ordered, self._spread(_document_cosines(products, self._starts, self._whole_lengths))
+        return ordered, self._spread(_document_cosines(products, self._ranges, self._whole_lengths))
 
     def _spread(self, found: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the figures of the documents that have a vector for all; NaN for the others."""
@@ -522,14 +544,14 @@ class DocumentRows:
         products: NDArray[np.float32],
         chosen: NDArray[np.int64] | slice = slice(None),
         places: _Places = slice(None),
-        starts: NDArray[np.int64] | None = None,
+        ranges: Ranges | None = None,
     ) -> NDArray[np.float32]:
         """Return the cosines of all documents, or of the `chosen`, from products of their rows."""
-        starts = self._starts if starts is None else starts
+        ranges = ranges or self._ranges
         if self._centre is None:
-            return _document_cosines(products, starts, self._lengths[chosen])
+            return _document_cosines(products, ranges, self._lengths[chosen])
         cosines = self._centre.cosines(products, query, places)
-        found = _document_cosines(cosines, starts, self._lengths[chosen])
+        found = _document_cosines(cosines, ranges, self._lengths[chosen])
         return self._centre.rescaled(found, query)
 
     def rescore(
@@ -544,7 +566,8 @@ class DocumentRows:
         places, starts = self._places_of(chosen)
         products = matrix.products(query, self.rows[places])
         found = before.copy()
-        found[self.documents[chosen]] = self._of_documents(query, products, chosen, places, starts)
+        ranges = Ranges(starts, len(places))
+        found[self.documents[chosen]] = self._of_documents(query, products, chosen, places, ranges)
         return found
 
     def rows_of(self, number: int) -> NDArray[np.int64]:
@@ -552,8 +575,12 @@ class DocumentRows:
         place = int(np.searchsorted(self.documents, number))
         if place == len(self.documents) or self.documents[place] != number:
             return self.rows[:0]
-        end = self._starts[place + 1] if place + 1 < len(self._starts) else len(self.rows)
-        return self.rows[self._starts[place] : end]
+        end = (
+            self._ranges.starts[place + 1]
+            if place + 1 < len(self._ranges.starts)
+            else len(self.rows)
+        )
+        return self.rows[self._ranges.starts[place] : end]
 
     def fits(self, corpus: Corpus, count: int, *, busy: bool) -> bool:
         """Return whether this mapping is current, or while `busy` embedding, recent enough."""

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from kbtui.knowledge.entries.entry import Link, parse_entry
 from kbtui.knowledge.entries.templates import without_empty_sections
 from kbtui.knowledge.format.body import plain_line, summary_of
+from kbtui.text import shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,6 +136,16 @@ def test_the_summary_is_the_first_sentence_as_a_reader_sees_it(body: str, summar
     if body.startswith("日"):
         summary = "日本語の文。つぎの文。"  # no blank stands between sentences there
     assert summary_of(body) == summary
+
+
+@pytest.mark.parametrize("length", [*range(155, 166), 400])
+def test_a_first_sentence_about_as_long_as_a_summary_is_cut_as_any_text(length: int) -> None:
+    sentence = f"{'word ' * (length // 5)}{'x' * (length % 5)}".strip()[: length - 1] + "."
+    assert summary_of(f"{sentence} More of it.") == shorten(sentence, 160)
+
+
+def test_what_is_only_marks_is_no_summary() -> None:
+    assert summary_of("[^1]\n\n<b></b>\n\n3 lamps.") == "3 lamps."
 
 
 def test_a_written_summary_wins_and_loses_what_steers_a_terminal() -> None:

@@ -42,6 +42,7 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (re.compile(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)"), r"\1"),
     (re.compile(r"`+([^`]*)`+"), r"\1"),
 )
+_PLAIN_START = re.compile(r"[A-Za-z0-9]")  # no mark hides it
 _MARKUP_CHARACTER = re.compile(r"[\[*_`<=~]")
 
 
@@ -106,7 +107,7 @@ def heading_of(body: str) -> str | None:
 def summary_of(body: str) -> str:
     """Return the first sentence of the prose without markup, at most 160 characters."""
     text = plain_line(_first_prose(body))
-    end = _SENTENCE_END.search(text)
+    end = _SENTENCE_END.search(text, 0, SUMMARY_WIDTH + 1)  # what ends later is cut in any case
     return shorten(text[: end.end()] if end else text, SUMMARY_WIDTH)
 
 
@@ -140,7 +141,7 @@ def _first_prose(body: str) -> str:
             if _NON_PROSE.match(line) or size > 4 * SUMMARY_WIDTH:
                 if prose:
                     break
-            elif plain_line(line):
+            elif _PLAIN_START.match(line) or plain_line(line):
                 prose.append(line)
                 size += len(line)
         if prose:

@@ -62,8 +62,8 @@ class Quoting:
         )
         query = " ".join([question, *days])
         view = self._context.view
-        view.catch_up()
         found = self._search(view, query, typed=True)
+        view.catch_up(found.hits)
         order = _Order(view)
         answer = choose(question, self._candidates(found.hits), now, order)
         lines = _with_newest(view, answer.lines)
@@ -82,8 +82,8 @@ class Quoting:
             return ()
         # A message to a model on this machine may repeat private text.
         view = context.view.unasked
-        view.catch_up()
         found = self._search(view, message, typed=False)
+        view.catch_up(found.hits)
         hits = tuple(
             hit for hit in found.hits if hit.is_relevant and hit.session != context.session
         )

@@ -161,8 +161,10 @@ def _with_newer(kb: KnowledgeBase, result: SearchResult) -> SearchResult:
     """Return a result with the newer line of each hit that shows an older one."""
     from kbtui.views.view import Audience
 
+    if not result.hits:
+        return result
     view = kb.seen_by(Audience.OWN_MODEL)
-    view.catch_up()
+    view.catch_up(result.hits)
     return replace(result, hits=view.with_newer(result.hits))
 
 

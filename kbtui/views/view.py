@@ -100,8 +100,8 @@ class NewerLines(Protocol):
     def with_newer(self, hits: Sequence[Hit], sight: View) -> tuple[Hit, ...]:
         """Return hits with the newer line of what each shows, where one is known and seen."""
 
-    def catch_up(self) -> None:
-        """Read what changed, as far as a short command may wait for it."""
+    def catch_up(self, paths: Iterable[str] = ()) -> None:
+        """Read what changed, as far as a short command may wait for it: these files first."""
 
     def said_in(self, path: str, text: str, numbers: Iterable[int]) -> Mapping[int, Said]:
         """Return when lines of a file were said, by their number, where it is known."""
@@ -205,9 +205,14 @@ class View:
         with Documents(self._services.workspace) as documents:
             return documents.read(path)
 
-    def catch_up(self) -> None:
-        """Find the newer lines of what changed, as far as a short command may wait for it."""
-        self._services.newer.catch_up()
+    def catch_up(self, hits: Iterable[Hit] = ()) -> None:
+        """Find the newer lines of what changed, as far as a short command may wait for it.
+
+        Where much has, it is those of some hits that are found.
+        """
+        self._services.newer.catch_up(
+            hit.path if hit.session is None else f"sessions/{hit.session}.jsonl" for hit in hits
+        )
 
     def said_in(self, path: str, numbers: Iterable[int]) -> Mapping[int, Said]:
         """Return when lines of a file were said, by their number from 1, where it is known."""

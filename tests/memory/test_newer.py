@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -156,3 +156,49 @@ def test_a_statement_before_which_another_was_said_names_it(world: World) -> Non
     same = world.say("Flat in Mainz: the rent is 910 euros.", 2)
     assert same.earlier is not None
     assert same.earlier.text == "Flat in Mainz: the rent is 870 euros."
+
+
+def _add_notes(world: World, number: int) -> None:
+    for each in range(number):
+        place = world.kb.workspace.place(f"knowledge/topics/box-{each:02}.md")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(
+            f"---\ntype: topic\ncreated: 2026-09-01\n---\n# Box {each}\n\nThe key of box {each} "
+            "is with Ines.\n"
+        )
+    world.kb.history.adopt(settle=0)
+
+
+def test_of_much_that_changed_a_command_waits_for_the_memory_and_what_it_shows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.memory.recall.newer._REST_SECONDS", -1)
+    _add_notes(world, 30)
+    world.kb.newer.update()
+    world.say("The key of box 27 is with Farid now", 3)
+    world.kb.newer.forget([f"knowledge/topics/box-{each:02}.md" for each in range(30)])
+    view = world.kb.seen_by(Audience.OWN_MODEL)
+    hits = view.search.search("key of box 27", "knowledge", 3).hits
+    assert view.with_newer(hits)[0].newer is None
+    view.catch_up(hits)
+    shown = view.with_newer(hits)
+    assert shown[0].newer is not None
+    assert shown[0].newer.text == "The key of box 27 is with Farid now"
+    database = sqlite3.connect(world.kb.workspace.cache / "newer.sqlite")
+    (read,) = database.execute("SELECT COUNT(*) FROM files WHERE path LIKE '%box-%'").fetchone()
+    database.close()
+    assert read == len({hit.path for hit in hits}), "the rest is for a time when nobody waits"
+
+
+def test_a_file_with_a_line_of_a_time_to_come_is_read_again_once_a_day(world: World) -> None:
+    place = world.kb.workspace.place("knowledge/topics/plan.md")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("---\ntype: topic\n---\n# Plan\n\n2026-12-24 The keeper is Olga.\n")
+    world.kb.history.adopt(settle=0)
+    assert world.kb.newer.update() == 1
+    assert world.kb.newer.update() == 0
+    world.now += timedelta(days=1)
+    assert world.kb.newer.update() == 1
+    assert world.kb.newer.update() == 0
+    world.now += timedelta(days=200)
+    assert world.kb.newer.update() == 0, "its time has come"

@@ -101,7 +101,7 @@ def search_in(
         statements_only=True,
         before=(context.session, context.message),
     )
-    context.view.catch_up()
+    context.view.catch_up(result.hits)
     hits = context.view.unasked.with_newer(tuple(_fitting_hits(context, result.hits)))
     shown = [_formatted(context, hit) for hit in hits]
     count = counted(len(shown), f"{what} result")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from kbtui.memory.comparing.sentences import Sentence
 from kbtui.memory.comparing.turned import names_in
 from kbtui.offline.frames import blanked, event_verbs, found_in, frames_of
-from kbtui.offline.language import Language, begins, folded, of_all, tokens
+from kbtui.offline.language import Language, begins, folded, language_with, of_all, tokens
 from kbtui.offline.times import times_in
 from kbtui.search.index import analyser
 
@@ -165,6 +165,19 @@ def read_line(
     text: str, language: Language, codes: tuple[str, ...], names: frozenset[str]
 ) -> ComparedLine:
     """Read a line, given the words of names in it and in the one that it is compared with."""
+    return _read_line(text, language.code, codes, names & _words_of(text) if names else names)
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(text: str) -> frozenset[str]:
+    """Return the words of a text, in the form in which those of names are."""
+    shown = (text[token.start : token.end] for token in tokens(text))
+    return frozenset(folded(_POSSESSIVE.sub("", each)) for each in shown)
+
+
+@lru_cache(maxsize=4_096)  # a line is compared with up to sixty others
+def _read_line(text: str, code: str, codes: tuple[str, ...], names: frozenset[str]) -> ComparedLine:
+    language = language_with(code)
     typed = text
     text, is_correction = _without_correction(statement_of(text), codes)
     plain, is_changed = _without_change(text, language, codes)

@@ -13,7 +13,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -73,10 +73,14 @@ SOON_SECONDS = 3 * 86_400.0
 """Within this time a short correction is of what was said before it."""
 _MOST_COMMON = 400  # lines with a term, above which it tells nothing
 _CATCH_UP_SECONDS = 1.5  # mostly for one or two files, of which each takes a hundredth of it
+_REST_SECONDS = 0.05  # for what a command doesn't show, where much is left
+_FEW_FILES = 16  # that changed, of which all are waited for
+_AHEAD = " ahead "  # between a file's state, and the day on which it had a line of a time to come
 _LOOK_SECONDS = 30.0  # conversations change without a commit
 _BATCH = 200
 _MAX_CHAIN = 20
 _INDEX = "INDEX.md"
+_MEMORY = "memory/"
 _SESSIONS = "sessions/"
 
 
@@ -187,18 +191,22 @@ class Newer:
             self._wake.wait(_LOOK_SECONDS)
             self._wake.clear()
 
-    def catch_up(self, seconds: float = _CATCH_UP_SECONDS) -> None:
-        """Read what changed, as far as a short command may wait for it."""
-        if self._thread is None:
-            self.update(seconds)
+    def catch_up(self, paths: Iterable[str] = ()) -> None:
+        """Read what changed, as far as a short command may wait for it.
 
-    def update(self, seconds: float | None = None) -> int:
+        Where more than a few files have, these are waited for, and the memory.
+        """
+        if self._thread is None:
+            self.update(_CATCH_UP_SECONDS, frozenset(paths))
+
+    def update(self, seconds: float | None = None, first: Collection[str] = ()) -> int:
         """Read the files that changed, and return their number.
 
         Args:
             seconds: After how long to leave the rest for later; None: never.
+            first: The files to read before all others.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
+        begun = time.monotonic()
         with self._updating:
             there = self._states()
             known = self._database.run(self._known_states)
@@ -206,10 +214,12 @@ class Newer:
             if gone:
                 self._database.run(lambda db: [_drop(db, path) for path in gone], write=True)
             changed = [path for path, state in there.items() if known.get(path) != state]
-            changed.sort(key=_reading_order)
+            changed.sort(key=lambda path: (path not in first, _reading_order(path)))
             done = 0
             for path in changed:
-                late = deadline is not None and time.monotonic() > deadline
+                is_shown = path in first or path.startswith(_MEMORY) or len(changed) <= _FEW_FILES
+                wait = None if seconds is None else seconds if is_shown else _REST_SECONDS
+                late = wait is not None and time.monotonic() > begun + wait
                 if late:
                     left = len(changed) - done
                     _LOG.warning("Newer lines: %d files had to be left for the next time.", left)
@@ -241,12 +251,21 @@ class Newer:
     def _known_states(self, db: sqlite3.Connection) -> dict[str, str]:
         """Return what was read of which state, "" of files with a line of a time yet to come.
 
-        They were read while the clock was ahead: what it told of them doesn't hold.
+        Those were read while the clock was ahead, and what it told of them doesn't hold; or they
+        name that time themselves, which is found out once a day.
         """
-        known = dict(db.execute("SELECT path, state FROM files").fetchall())
-        soon = self.said.now().timestamp() + 1
-        ahead = db.execute("SELECT DISTINCT path FROM lines WHERE moment > ?", (soon,)).fetchall()
-        return known | {path: "" for (path,) in ahead}
+        now = self.said.now()
+        rows = (
+            (path, *state.partition(_AHEAD))
+            for path, state in db.execute("SELECT path, state FROM files").fetchall()
+        )
+        known = {path: (state, day) for path, state, _, day in rows}
+        ahead = db.execute(
+            "SELECT DISTINCT path FROM lines WHERE moment > ?", (now.timestamp() + 1,)
+        ).fetchall()
+        read = {path: state for path, (state, _) in known.items()}
+        today = now.date().isoformat()
+        return read | {path: "" for (path,) in ahead if known.get(path, ("", ""))[1] != today}
 
     def _read_file(self, path: str, state: str) -> None:
         """Replace what is known of a file, and find the pairs of its lines."""
@@ -254,6 +273,9 @@ class Newer:
         with suppress(KbtuiError):
             lines = tuple(self._session(path) if path.startswith(_SESSIONS) else self._note(path))
         lines = tuple(each for each in lines if may_tell(each.told))
+        now = self.said.now()
+        if any(each.said.moment > now.timestamp() + 1 for each in lines):
+            state = f"{state}{_AHEAD}{now.date()}"
 
         def work(db: sqlite3.Connection) -> None:
             kept = _drop(db, path, besides=lines)
@@ -444,14 +466,14 @@ def _shown_lines(hit: Hit) -> Iterator[str]:
 def _may_hold(path: str) -> bool:
     """Return whether a recorded file has lines that somebody said."""
     is_note = path.endswith(".md") and not path.endswith(_INDEX)
-    if path.startswith("memory/"):
+    if path.startswith(_MEMORY):
         return is_note and (day_of(path) is not None or path == "memory/MEMORY.md")
     return is_note and path.startswith("knowledge/")
 
 
 def _reading_order(path: str) -> tuple[int, str]:
     """Sort memory before entries before conversations, for what has no time for all."""
-    return (("memory/", "knowledge/", _SESSIONS).index(path[: path.index("/") + 1]), path)
+    return ((_MEMORY, "knowledge/", _SESSIONS).index(path[: path.index("/") + 1]), path)
 
 
 def _told_of(entry: Entry, text: str) -> str:

@@ -73,7 +73,7 @@ SOON_SECONDS = 3 * 86_400.0
 """Within this time a short correction is of what was said before it."""
 _MOST_COMMON = 400  # lines with a term, above which it tells nothing
 _CATCH_UP_SECONDS = 1.5  # mostly for one or two files, of which each takes a hundredth of it
-_REST_SECONDS = 0.05  # for what a command doesn't show, where much is left
+_REST_SECONDS = 0.02  # for what a command doesn't show, where much is left
 _FEW_FILES = 16  # that changed, of which all are waited for
 _AHEAD = " ahead "  # between a file's state, and the day on which it had a line of a time to come
 _LOOK_SECONDS = 30.0  # conversations change without a commit

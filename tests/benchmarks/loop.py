@@ -65,7 +65,7 @@ _PARAGRAPH = (
 
 @dataclass
 class _Notes:
-    """What is measured in the app: (when, seconds) of each stall and each query.
+    """What is measured in the app: (when, seconds) of each stall and each query, and its state.
 
     Stalls are told twice: as seconds that passed, which a busy machine adds to, and as seconds of
     processor time of the loop's thread, which it doesn't.
@@ -74,6 +74,7 @@ class _Notes:
     stalls: list[tuple[float, float]] = field(default_factory=list)
     work: list[tuple[float, float]] = field(default_factory=list)
     queries: list[tuple[float, float]] = field(default_factory=list)
+    states: list[tuple[float, str]] = field(default_factory=list)
 
 
 async def _beat(notes: _Notes) -> None:
@@ -95,6 +96,7 @@ def _ask(kb: KnowledgeBase, notes: _Notes) -> None:
         started = time.perf_counter()
         kb.search.search(query, semantic=False)
         notes.queries.append((started, time.perf_counter() - started))
+        notes.states.append((started, kb.search.status().state))
 
 
 def _child(workspace: Path, report: Path) -> None:
@@ -210,11 +212,12 @@ def _measure(
         started = time.perf_counter()
         keys = _type(terminal, seconds)
         ended = time.perf_counter()
-        if embeds:
-            terminal.wait_for(_EMBEDDING, timeout=60)  # at work all the time; a toast may hide it
         terminal.send("\x15\x11")  # no draft for the next run
         terminal.wait_exit(60)
     found = json.loads(report.read_text())
+    states = {state for at, state in found["states"] if started < at < ended}
+    if embeds and states != {"embedding"}:
+        raise ValueError(f"it wasn't at work all the time: {states or 'nobody looked'}")
     inside = {
         name: [took for at, took in found[name] if started < at < ended]
         for name in ("stalls", "work", "queries")

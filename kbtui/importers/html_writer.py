@@ -73,6 +73,7 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _LANGUAGE = re.compile(r"(?:language|lang)-([\w+#\-]{1,30})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*:", re.IGNORECASE)
 _SAFE = re.compile(r"(https?|mailto|ftp|tel|evernote):", re.IGNORECASE)
+_CHECKED, _UNCHECKED = "[x] ", "[ ] "
 _UNSAFE_CHARACTER = re.compile(r"[\s()<>]")
 _CONTROL = re.compile(r"[\x00-\x20]+")
 _SPACES = re.compile(r"[\t ]+")
@@ -258,7 +259,7 @@ class _Writer(HTMLParser):
         if tag == "img":
             parts.append(self._picture(attributes))
         elif tag == "input" and attributes.get("type") == "checkbox":
-            parts.append(("", "[x] " if "checked" in attributes else "[ ] "))
+            parts.append(("", _CHECKED if "checked" in attributes else _UNCHECKED))
         elif tag == "br":
             parts.append((tag, " " if self._is_inline else "\\\n"))
         elif tag not in _EMBEDDED and (tag != "input" or self._stack[-1].name != "form"):
@@ -276,7 +277,9 @@ class _Writer(HTMLParser):
             self._text.clear()
             if not text.strip("\t\n\f\r ") and not self._names.get("pre"):
                 text = "\n" if "\n" in text else " "
-            self._stack[-1].parts.append(("", text))
+            parts = self._stack[-1].parts
+            is_boxed = bool(parts) and parts[-1][1] in (_CHECKED, _UNCHECKED)
+            parts.append(("", text.lstrip(" ") if is_boxed else text))
 
     @property
     def _is_inline(self) -> bool:

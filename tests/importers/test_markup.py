@@ -36,6 +36,10 @@ if TYPE_CHECKING:
         ("<table><tr><td colspan=2>a<br>b</td></tr><tr><td>c<td><img src=d alt=e></tr></table>",
          "| a b | |\n| --- | --- |\n| c | ![e](d) |"),
         ("<h2>a <img src=b alt=c> <code>d`e</code></h2>", "## a c `` d`e ``"),
+        (
+            "<ul><li><input type=checkbox> a</li><li><label><input type=checkbox checked> b</label>",
+            "- [ ] a\n- [x] b",
+        ),
         ("<input type=checkbox checked>a<hr>b <q>c</q> x<sup>2</sup>", '[x] a\n\n---\n\nb "c" x<sup>2</sup>'),
         ("<p>kept <![CDATtype:]]>", "kept <![CDATtype:]]>"),
         ("", ""),

@@ -148,7 +148,7 @@ def _written(kb: KnowledgeBase, today: date) -> tuple[Section, ...]:
         commits = [*takewhile(lambda each: each.time.astimezone().date() >= today, log)]
         names = names_of(kb.library, {path for each in commits for path in _notes_of(each)})
         found = [*_rows_of(kb, commits, names)]
-        rows = [Neighbour(*each()) for each in islice(found, _MAX_WRITTEN)]
+        rows = [make() for make in islice(found, _MAX_WRITTEN)]
         if rest := len(found) - len(rows):
             rows.append(Neighbour(None, f"… {rest:,} more · F4 lists all changes"))
         return (Section(f"Written today {len(found):,}", tuple(rows)),) if rows else ()

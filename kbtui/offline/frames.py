@@ -219,18 +219,22 @@ def blanked(text: str, name: str, codes: Sequence[str]) -> str:
     return text
 
 
-def spoken_in(text: str) -> tuple[Language, ...]:
-    """Return the languages with the most listed words in a text; English if none has any."""
-    return _spoken_in(text) if len(text) < CACHE_LIMIT else _spoken_in.__wrapped__(text)
-
-
-@lru_cache(maxsize=1_024)
-def _spoken_in(text: str) -> tuple[Language, ...]:
-    found = {token.word for token in tokens(text)}
-    counts = [len(found & (each.known | _framing_words(each.code))) for each in languages()]
+def spoken_in(*texts: str) -> tuple[Language, ...]:
+    """Return the languages with the most listed words in some texts; English if none has any."""
+    listed = [
+        _listed(text) if len(text) < CACHE_LIMIT else _listed.__wrapped__(text) for text in texts
+    ]
+    counts = [len(frozenset[str]().union(*words)) for words in zip(*listed, strict=True)]
     most = max(counts)
     best = [each for each, count in zip(languages(), counts, strict=True) if count == most]
     return tuple(best) if most else languages()[:1]
+
+
+@lru_cache(maxsize=2_048)  # a line is compared with many others
+def _listed(text: str) -> tuple[frozenset[str], ...]:
+    """Return the listed words of a text, a set a language."""
+    found = {token.word for token in tokens(text)}
+    return tuple([_listed_words(each.code) & found for each in languages()])
 
 
 def other_language(text: str, other: str) -> bool:
@@ -276,9 +280,10 @@ def _plain(text: str) -> str:
 
 
 @cache
-def _framing_words(code: str) -> frozenset[str]:
-    words = language_with(code).frame_words
-    return frozenset().union(*[words[name] for name in (*_BY_WORDS, _OWN, _KIN)])
+def _listed_words(code: str) -> frozenset[str]:
+    language = language_with(code)
+    framing = (language.frame_words[name] for name in (*_BY_WORDS, _OWN, _KIN))
+    return language.known.union(*framing)
 
 
 def _lists(code: str) -> Mapping[str, list[str]]:

@@ -42,7 +42,7 @@ the cache between processes, until a file in ``languages/`` is changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib import resources
@@ -356,16 +356,21 @@ def known_stems() -> frozenset[str]:
     return frozenset([stems[word] for each in languages() for word in each.known])
 
 
-def language_of(text: str) -> Language:
-    """Return the language with the most listed words in a text; English if none has any."""
-    return _language_of(text) if len(text) < CACHE_LIMIT else _language_of.__wrapped__(text)
-
-
-@lru_cache(maxsize=512)
-def _language_of(text: str) -> Language:
-    found = {token.word for token in tokens(text)}
-    counts = [len(found & each.known) for each in languages()]
+def language_of(*texts: str) -> Language:
+    """Return the language with the most listed words in some texts; English if none has any."""
+    words: Sequence[frozenset[str]] = ()
+    for text in texts:
+        found = _listed(text) if len(text) < CACHE_LIMIT else _listed.__wrapped__(text)
+        words = [*map(frozenset.union, words, found)] if words else found
+    counts = list(map(len, words))
     return languages()[counts.index(max(counts))]
+
+
+@lru_cache(maxsize=2_048)  # a line is compared with many others
+def _listed(text: str) -> tuple[frozenset[str], ...]:
+    """Return the listed words of a text, a set a language."""
+    found = {token.word for token in tokens(text)}
+    return tuple([each.known & found for each in languages()])
 
 
 def begins(text: str, phrases: Phrases) -> str | None:

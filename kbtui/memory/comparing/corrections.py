@@ -45,12 +45,12 @@ def corrects(line: str, of: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _corrects(line: str, of: str) -> bool:
-    codes = tuple(each.code for each in spoken_in(f"{of}\n{line}"))
+    codes = tuple(each.code for each in spoken_in(of, line))
     said = statement_of(line)
     bare = _without_lead(said, codes)
     if bare == said and not found_in(said, "instead", codes):
         return False
-    language = language_of(f"{of}\n{line}")
+    language = language_of(of, line)
     names = names_of(codes, statement_of(of), bare)
     old, new, core = (
         read_line(each, language, codes, names) for each in (of, bare, _core(bare, codes))

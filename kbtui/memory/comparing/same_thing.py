@@ -78,8 +78,8 @@ def is_newer(line: str, of: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _is_newer(line: str, of: str) -> bool:
-    codes = tuple(each.code for each in spoken_in(f"{of}\n{line}"))
-    language = language_of(f"{of}\n{line}")
+    codes = tuple(each.code for each in spoken_in(of, line))
+    language = language_of(of, line)
     names = names_of(codes, statement_of(of), statement_of(line))
     old, new = (read_line(each, language, codes, names) for each in (of, line))
     if not old.items or not new.items or not may_be_newer(new, old):
@@ -120,8 +120,8 @@ def standing(question: str, line: str) -> float:
     Less is better. What tells it apart from others counts: the words of the question that it has,
     whose it is, and whether it says what holds.
     """
-    codes = tuple(each.code for each in spoken_in(f"{question}\n{line}"))
-    language = language_of(f"{question}\n{line}")
+    codes = tuple(each.code for each in spoken_in(question, line))
+    language = language_of(question, line)
     asked, told = (read_line(each, language, codes, frozenset()) for each in (question, line))
     stems = {each.key for each in told.items}
     known = sum(1 for each in asked.items if form_among(each.key, stems))

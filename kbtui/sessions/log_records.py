@@ -348,17 +348,22 @@ def message_record(message: SessionMessage) -> dict[str, Any]:
     return record | {key: value for key, value in optional.items() if value is not None}
 
 
+_TEXTS = ("tool_call_id", "name", "turn")
+
+
 def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
     """Parse the line of a message, ours or an older program's."""
+    texts = {key: value for key in _TEXTS if isinstance(value := record.get(key), str) and value}
+    calls = record.get("tool_calls")
     return SessionMessage(
         id=_number(record.get("id"), next_id),
         time=_time(record.get("time") or record.get("timestamp")),
         role=cast("Role", record["role"]),
         content=_content(record.get("content")),
-        tool_calls=tuple(_calls(record.get("tool_calls"))),
-        tool_call_id=_text(record.get("tool_call_id")),
-        name=_text(record.get("name")),
-        turn=_text(record.get("turn")),
+        tool_calls=tuple(_calls(calls)) if calls else (),
+        tool_call_id=texts.get("tool_call_id"),
+        name=texts.get("name"),
+        turn=texts.get("turn"),
         interrupted=record.get("interrupted") is True,
         meta=meta if isinstance(meta := record.get("meta"), dict) else {},
     )
@@ -388,10 +393,6 @@ def _content(value: Any) -> str:
         parts = (part.get("text") for part in value if isinstance(part, dict))
         return "\n".join(part for part in parts if isinstance(part, str))
     return value if isinstance(value, str) else ""
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _time(value: Any) -> datetime:

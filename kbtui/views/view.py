@@ -211,7 +211,7 @@ class View:
         Where much has, it is those of some hits that are found.
         """
         self._services.newer.catch_up(
-            hit.path if hit.session is None else f"sessions/{hit.session}.jsonl" for hit in hits
+            [hit.path if hit.session is None else f"sessions/{hit.session}.jsonl" for hit in hits]
         )
 
     def said_in(self, path: str, numbers: Iterable[int]) -> Mapping[int, Said]:

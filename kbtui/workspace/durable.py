@@ -295,7 +295,8 @@ class FileBatch:
 
     def place(self, path: str) -> tuple[int, str]:
         """Return a file's open folder, valid until the next call, and its name there."""
-        self._close_some()
+        if len(self._folders) > _MAX_OPEN_FOLDERS:
+            self._close_some()
         root, file = located(self._root, path)
         *parts, name = file.split("/")
         folder = self._folder(root, tuple(parts), make=False)

@@ -267,24 +267,38 @@ def exists(root: Layout, path: str) -> bool:
 
 def file_status(root: Layout, path: str) -> os.stat_result | None:
     """Return the status of a regular file, or None if there is none."""
-    [status] = file_statuses(root, [path])
-    return status
+    top, file = located(root, checked_path(path))
+    *parts, name = file.split("/")
+    try:
+        folder = open_folder(top, parts)
+        try:
+            status = os.stat(real_name(folder, name), dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        _check_absent(file, error)
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def file_statuses(root: Layout, paths: Iterable[str]) -> Iterator[os.stat_result | None]:
-    """Yield the status of each file, None if there is no regular one, opening each folder once."""
+    """Yield the status of each file like `file_status`, opening each folder once."""
     with FileBatch(root) as folders:
-        for path in paths:
-            file = located(root, checked_path(path))[1]
+        for path in map(checked_path, paths):
             try:
                 folder, name = folders.place(path)
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except OSError as error:
-                if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES}:
-                    raise storage_error(error, f"Can't look at {file}") from error
+                _check_absent(located(root, path)[1], error)
                 yield None
             else:
                 yield status if stat.S_ISREG(status.st_mode) else None
+
+
+def _check_absent(file: str, error: OSError) -> None:
+    """Raise unless an error says that there is no such file."""
+    if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES}:
+        raise storage_error(error, f"Can't look at {file}") from error
 
 
 def is_protected(root: Layout, path: str) -> bool:

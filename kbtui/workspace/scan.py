@@ -340,10 +340,9 @@ class Scanner:
         ignored = self._ignore_rules()
         single = [area for area in areas if area in BOOTSTRAP_FILES]
         there = files.listed(self._workspace, single) if single else ()
-        statuses = files.file_statuses(self._workspace, areas)
-        for area, status in zip(areas, statuses, strict=True):
-            if area in single and area not in there:
-                continue
+        looked_at = [area for area in areas if area not in single or area in there]
+        statuses = files.file_statuses(self._workspace, looked_at)
+        for area, status in zip(looked_at, statuses, strict=True):
             file = self._workspace.file(area)
             if ignored is not None and _is_ignored(file, ignored, is_file=status is not None):
                 continue

@@ -201,4 +201,6 @@ def test_a_file_with_a_line_of_a_time_to_come_is_read_again_once_a_day(world: Wo
     assert world.kb.newer.update() == 1
     assert world.kb.newer.update() == 0
     world.now += timedelta(days=200)
-    assert world.kb.newer.update() == 0, "its time has come"
+    assert world.kb.newer.update() == 1, "its time has come, and it is a file like any"
+    world.now += timedelta(days=1)
+    assert world.kb.newer.update() == 0

@@ -255,17 +255,15 @@ class Newer:
         name that time themselves, which is found out once a day.
         """
         now = self.said.now()
-        rows = (
-            (path, *state.partition(_AHEAD))
-            for path, state in db.execute("SELECT path, state FROM files").fetchall()
-        )
-        known = {path: (state, day) for path, state, _, day in rows}
+        known = dict(db.execute("SELECT path, state FROM files").fetchall())
         ahead = db.execute(
             "SELECT DISTINCT path FROM lines WHERE moment > ?", (now.timestamp() + 1,)
         ).fetchall()
-        read = {path: state for path, (state, _) in known.items()}
-        today = now.date().isoformat()
-        return read | {path: "" for (path,) in ahead if known.get(path, ("", ""))[1] != today}
+        for (path,) in ahead:
+            known[path], _, day = known.get(path, "").partition(_AHEAD)
+            if day != now.date().isoformat():
+                known[path] = ""
+        return known
 
     def _read_file(self, path: str, state: str) -> None:
         """Replace what is known of a file, and find the pairs of its lines."""

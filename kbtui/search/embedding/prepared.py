@@ -353,7 +353,9 @@ def _is_ours(folder: Path) -> bool:
 def _obstacle(models: Path, source: ModelSource) -> str:
     """Return why a model can't be prepared in a folder, or an empty string."""
     try:
-        place = next(each for each in (models, *models.parents) if each.exists())
+        place = models
+        while not place.exists():
+            place = place.parent
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
             return f"{place} can't be written"
         if place == models and not _is_ours(models):

@@ -186,7 +186,8 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
     label = list(parts) if chunk.session else []
     headings = [part for part in parts if not chunk.session and not is_title(part, file.title)]
     asked = ASKED if chunk.role and is_question(chunk.text) else ""
-    asking = ASKING if _is_of_a_talk(chunk) and mostly_asks(chunk.text) else ""
+    is_asking = bool(chunk.role) and _is_by_name(chunk) and mostly_asks(chunk.text)
+    asking = ASKING if is_asking else ""
     texts = _texts(row)
     timed = TIMED if says_when(texts["body"]) else ""
     return LexicalDocument(
@@ -230,10 +231,10 @@ def _speaker(chunk: Chunk) -> str:
     return ELSEWHERE if is_answer and is_imported(chunk.session or "") else chunk.role
 
 
-def _is_of_a_talk(chunk: Chunk) -> bool:
+def _is_by_name(chunk: Chunk) -> bool:
     """Return whether a message is by somebody with a name, rather than by a role."""
     who = chunk.headings[0][1].partition(",")[0] if chunk.headings else ""
-    return bool(chunk.role) and who != chunk.role
+    return who != chunk.role
 
 
 def _texts(row: ChunkRow) -> dict[str, str]:

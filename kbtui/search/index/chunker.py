@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -38,6 +38,8 @@ from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
 _TITLE_WIDTH = 60
+_SPEAKER_KEYS = ("name", "speaker", "role")
+_TIME_KEYS = ("time", "timestamp", "ts")
 _MOST_ASKED = 0.4  # of the letters of a message that says something
 _IS_QUESTION = methodcaller("endswith", QUESTION_MARKS)
 
@@ -73,7 +75,7 @@ class SpokenMessage:
 
 def is_question(text: str) -> bool:
     """Return whether every sentence of a message ends with a question mark."""
-    return _share_asked(text) == 1
+    return text.rstrip().endswith(QUESTION_MARKS) and _share_asked(text) == 1
 
 
 def mostly_asks(text: str) -> bool:
@@ -100,7 +102,11 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
     for line, record in _records(text):
         log.add(record)
         if log.messages and log.messages[-1].id not in origins:
-            origins[log.messages[-1].id] = line, _speaker(record), _time(record)
+            origins[log.messages[-1].id] = (
+                line,
+                _first_text(record, _SPEAKER_KEYS),
+                _first_text(record, _TIME_KEYS),
+            )
     title = " ".join(log.title.replace(FORGOTTEN_MARK, " ").split())
     return title, [
         SpokenMessage(*origins[each.id], each.content, session, (each.id, each.id), each.role)
@@ -136,13 +142,13 @@ def archive_messages(text: str) -> list[SpokenMessage]:
     ]
 
 
-def _speaker(record: dict[str, Any]) -> str:
-    return _text(record.get("name")) or _text(record.get("speaker")) or str(record.get("role"))
-
-
-def _time(record: dict[str, Any]) -> str:
-    keys = ("time", "timestamp", "ts")
-    return next((value for key in keys if (value := _text(record.get(key)))), "")
+def _first_text(record: dict[str, Any], keys: Iterable[str]) -> str:
+    """Return the first text that isn't empty among the values of some keys."""
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

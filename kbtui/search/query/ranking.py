@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import islice
+from operator import mul
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,7 @@ class Evidence:
     def answered(self) -> float:
         """The probability, in 0..1, that any document answers the query."""
         constant, *weights = BY_WORDS if self.cosines is None else BY_BOTH
-        total = constant + sum(w * x for w, x in zip(weights, self.features(), strict=True))
+        total = constant + sum(map(mul, weights, self.features()))
         return 1 / (1 + math.exp(-total))
 
     def relevance(self, number: int) -> float:
@@ -144,7 +145,7 @@ def gather_evidence(
 ) -> Evidence:
     """Measure the evidence for an answer in the documents of `mask`."""
     words = list(_content_words(corpus, query.text))
-    whole = sum(weight for weight, _, _ in words) or 1.0
+    whole = sum([weight for weight, _, _ in words]) or 1.0
     unknown = 0.0
     names = _names(query.text)
     is_missing: list[bool] = []  # one per name
@@ -209,7 +210,7 @@ def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
         if len(word) >= _MIN_PREFIX and not any(map(corpus.knows, shares)):
             longer = corpus.expand(terms[0], _WRITTEN)
             shares = dict.fromkeys(longer, _PARTIAL_WEIGHT)
-        held = max((len(corpus.impacts(term)[0]) for term in shares), default=0)
+        held = max([len(corpus.impacts(term)[0]) for term in shares], default=0)
         yield math.log((passages + 1) / (held + 0.5)), word, shares
 
 

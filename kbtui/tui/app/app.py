@@ -21,8 +21,9 @@ from textual.app import ScreenStackError
 from textual.command import CommandPalette
 from textual.containers import Vertical
 from textual.css.query import NoMatches
+from textual.widget import MountError
 from textual.widgets import Input, TextArea
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker, WorkerFailed, WorkerState
 
 from kbtui.clock import DayWatch
 from kbtui.errors import KbtuiError
@@ -446,6 +447,14 @@ class KbtuiApp(KeysInOrder):
     def on_unmount(self) -> None:
         if self._signals is not None:
             self._signals.stop()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Handle a bug; what a screen lacks that is closed while it is being opened is none."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if self._exit and isinstance(cause, NoMatches | MountError):
+            log.warning("while the app is ending: %s", cause)
+            return
+        super()._handle_exception(error)
 
     def panic(self, *_renderables: RenderableType) -> None:
         """End as for any other bug, also where an error could show itself, as a style sheet's."""

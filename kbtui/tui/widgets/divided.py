@@ -78,6 +78,8 @@ class Divided(Container):
         if parts is None or self.is_beside != (direction in ("left", "right")):
             return False
         whole, part = self.size, parts[0].outer_size
+        if not (whole.width and whole.height):
+            return False  # it isn't laid out, as behind another screen
         drawn = part.width / whole.width if self.is_beside else part.height / whole.height
         share = self._shares.get(self._arrangement, drawn)  # may be ahead of the last layout
         grows = (direction in ("right", "down")) != self._is_reversed(parts)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from textual._styles_cache import StylesCache
+from textual.css.query import NoMatches
+from textual.geometry import Size
+from textual.widget import MountError
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
 from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
@@ -25,6 +29,7 @@ from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import AppSnapshot
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
+from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import locale_has_signs
 from kbtui.workspace.opening import set_first_note
 from tests.memory.memory_room import call_slice
@@ -713,3 +718,23 @@ async def test_kinds_are_letters_where_the_locale_has_no_signs(tmp_path, monkeyp
 )
 def test_a_locale_has_signs_if_it_is_in_utf_8(environment, has_signs) -> None:
     assert locale_has_signs(environment) is has_signs
+
+
+async def test_a_border_isnt_moved_before_anything_is_laid_out(shell, monkeypatch) -> None:
+    divided = shell.app.main.query(Divided).first()
+    assert divided.move("left")
+    monkeypatch.setattr(Divided, "size", Size(0, 0))
+    assert not divided.move("left")
+
+
+@pytest.mark.parametrize(
+    "error", [NoMatches("#part"), MountError("before"), WorkerFailed(NoMatches("#part"))]
+)
+async def test_what_a_closing_screen_lacks_is_no_error_once_the_app_is_ending(
+    tmp_path: Path, error: Exception
+) -> None:
+    async with running(tmp_path / "kb") as shell:
+        shell.app.exit()
+        shell.app._handle_exception(error)
+        assert shell.app._exception is None
+        assert not shell.app.return_code

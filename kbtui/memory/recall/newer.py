@@ -206,7 +206,8 @@ class Newer:
             seconds: After how long to leave the rest for later; None: never.
             first: The files to read before all others.
         """
-        begun = time.monotonic()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        is_rest = False
         with self._updating:
             there = self._states()
             known = self._database.run(self._known_states)
@@ -218,8 +219,10 @@ class Newer:
             done = 0
             for path in changed:
                 is_shown = path in first or path.startswith(_MEMORY) or len(changed) <= _FEW_FILES
-                wait = None if seconds is None else seconds if is_shown else _REST_SECONDS
-                late = wait is not None and time.monotonic() > begun + wait
+                if deadline is not None and not is_shown and not is_rest:
+                    # From now, or finding out what changed would leave no time for any.
+                    is_rest, deadline = True, min(deadline, time.monotonic() + _REST_SECONDS)
+                late = deadline is not None and time.monotonic() > deadline
                 if late:
                     left = len(changed) - done
                     _LOG.warning("Newer lines: %d files had to be left for the next time.", left)

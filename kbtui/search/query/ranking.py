@@ -15,7 +15,6 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import islice
-from operator import mul
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -120,7 +119,7 @@ class Evidence:
     def answered(self) -> float:
         """The probability, in 0..1, that any document answers the query."""
         constant, *weights = BY_WORDS if self.cosines is None else BY_BOTH
-        total = constant + sum(map(mul, weights, self.features()))
+        total = constant + sum([w * x for w, x in zip(weights, self.features(), strict=True)])
         return 1 / (1 + math.exp(-total))
 
     def relevance(self, number: int) -> float:

@@ -171,7 +171,7 @@ class Journal:
             return
         own = self.library.daily_note(day)
         text = own[1] if own is not None and own[0] == path else f"# {day.isoformat()}\n\n"
-        with self.history.change(Actor.YOU, "Begun with /today.") as change:
+        with self.history.change(Actor.YOU, "Begun as the page of the day.") as change:
             change.write(path, text, expecting=None)
 
     def _location(self, day: date) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tests.terminal import Terminal
+from tests.terminal import ENTER, F, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,3 +37,24 @@ def start(
     """Start the app on a workspace, without reading for meaning."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
     return Terminal([sys.executable, "-c", program, str(workspace)], env, size, name, answers)
+
+
+def with_picture(root: Path, png: bytes) -> Path:
+    """Make a workspace with a note that embeds a picture, and return its root."""
+    from kbtui.workspace.opening import create_workspace
+
+    workspace = create_workspace(root)
+    (workspace.knowledge / "topics").mkdir(exist_ok=True)
+    (workspace.knowledge / "topics/x.md").write_text("# X\n\nSee\n![[p.png]]\n")
+    (workspace.knowledge / "topics/p.png").write_bytes(png)
+    return workspace.root
+
+
+def open_picture(terminal: Terminal) -> None:
+    """Open that note, and wait until its picture is there."""
+    terminal.wait_for("no model")
+    terminal.send(F[5])
+    terminal.wait_for("▣ p.png")
+    terminal.send(ENTER)
+    terminal.wait_gone("Enter opens")
+    terminal.wait_silent(0.5)

@@ -14,8 +14,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from kbtui.tui.terminal.graphics import Graphics, has_graphics
-from tests.terminal import ENTER, F
-from tests.tui.pty_app import start
+from tests.tui.pty_app import open_picture, start, with_picture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,20 +147,10 @@ def test_terminals_that_place_pictures_by_characters_are_known_by_their_names(
 
 @pytest.mark.pty
 def test_in_kitty_a_picture_in_a_note_is_sent_and_freed_at_the_end(tmp_path: Path) -> None:
-    from kbtui.workspace.opening import create_workspace
-
-    workspace = create_workspace(tmp_path / "notes")
-    (workspace.knowledge / "topics").mkdir(exist_ok=True)
-    (workspace.knowledge / "topics/x.md").write_text("# X\n\nSee\n![[p.png]]\n")
-    (workspace.knowledge / "topics/p.png").write_bytes(png(900, 300))
+    root = with_picture(tmp_path / "notes", png(900, 300))
     kitty = Kitty()
-    with start(workspace.root, name="xterm-kitty") as terminal:
-        terminal.wait_for("no model")
-        terminal.send(F[5])
-        terminal.wait_for("▣ p.png")
-        terminal.send(ENTER)
-        terminal.wait_gone("Enter opens")
-        terminal.wait_silent(0.5)
+    with start(root, name="xterm-kitty") as terminal:
+        open_picture(terminal)
         kitty.write(terminal.output.decode())
         (found,) = set(kitty.pictures.values())
         assert Image.open(io.BytesIO(found)).size == (900, 300)

@@ -20,8 +20,7 @@ from kbtui.tui.terminal.frame import Frame
 from kbtui.tui.terminal.graphics import Graphics
 from kbtui.tui.terminal.picture_cells import Run, without_cells
 from kbtui.tui.terminal.sixel import Sixels, can_draw, colours_of
-from tests.terminal import ENTER, F
-from tests.tui.pty_app import start
+from tests.tui.pty_app import open_picture, start, with_picture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,20 +164,10 @@ def test_the_terminal_says_how_many_colours_there_are(answer: str, colours: int 
 @pytest.mark.pty
 @pytest.mark.parametrize("draws", [True, False])
 def test_a_terminal_is_asked_and_sent_what_it_draws(tmp_path: Path, draws: bool) -> None:
-    from kbtui.workspace.opening import create_workspace
-
-    workspace = create_workspace(tmp_path / "notes")
-    (workspace.knowledge / "topics").mkdir(exist_ok=True)
-    (workspace.knowledge / "topics/x.md").write_text("# X\n\nSee\n![[p.png]]\n")
-    (workspace.knowledge / "topics/p.png").write_bytes(stripes(20, 4)[0])
+    root = with_picture(tmp_path / "notes", stripes(20, 4)[0])
     answer = "\x1b[?62;4;22c" if draws else "\x1b[?62;22c"
-    with start(workspace.root, answers={"\x1b[c": answer}) as terminal:
-        terminal.wait_for("no model")
-        terminal.send(F[5])
-        terminal.wait_for("▣ p.png")
-        terminal.send(ENTER)
-        terminal.wait_gone("Enter opens")
-        terminal.wait_silent(0.5)
+    with start(root, answers={"\x1b[c": answer}) as terminal:
+        open_picture(terminal)
         rows = _SIXEL.findall(terminal.output.decode())
         assert bool(rows) is draws
         assert ("▀▀" in terminal.output.decode()) is not draws

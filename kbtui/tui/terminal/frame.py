@@ -51,11 +51,11 @@ class Frame:
             self.forget()
             drawn = []
             for y, strips in enumerate(update.strips, update.region.y):
-                x = update.region.x
+                x, follows = update.region.x, False
                 for strip in strips:
                     self._rows.setdefault(y, {})[x] = strip
-                    drawn.append(self._draw(x, y, strip, console))
-                    x += strip.cell_length
+                    drawn.append(self._draw(x, y, strip, console, move=not follows))
+                    x, follows = x + strip.cell_length, _has_usual_width(strip)
             return "".join(drawn)
         if isinstance(update, ChopsUpdate):
             return "".join(
@@ -65,9 +65,9 @@ class Frame:
             )
         return update.render_segments(console)
 
-    def _draw(self, x: int, y: int, strip: Strip, console: Console) -> str:
+    def _draw(self, x: int, y: int, strip: Strip, console: Console, *, move: bool = True) -> str:
         """Return what draws a strip, with its parts of pictures if they are drawn over it."""
-        at = Control.move_to(x, y).segment.text
+        at = Control.move_to(x, y).segment.text if move else ""
         if self.sixels is None or PLACEHOLDER not in strip.text:
             return f"{at}{strip.render(console)}"
         blank, runs = without_cells(strip)

@@ -14,7 +14,7 @@ from kbtui.search.results import Preparation
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kbtui.search.embedding.embedder import Vectors
 
@@ -35,7 +35,7 @@ class WordEmbedder:
         self.fail = False
         self.rougher: WordEmbedder | None = None
 
-    def rough(self, _stop: threading.Event) -> WordEmbedder | None:
+    def rough(self, _goes_on: Callable[[], bool]) -> WordEmbedder | None:
         return self.rougher
 
     def documents(self, texts: Sequence[str]) -> Vectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +18,11 @@ from kbtui.search.embedding.rough_embedder import (
     write_table,
 )
 from kbtui.search.query import reading, semantic
-from tests.search.fakes import ReadyModel, SlowEmbedder
+from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kbtui.search.embedding.embedder import Vectors
@@ -45,7 +45,7 @@ def tokens(texts: Sequence[str]) -> list[list[int]]:
 
 @pytest.fixture(scope="module")
 def table() -> Vectors:
-    made = make_table(WORDS, embed, threading.Event())
+    made = make_table(WORDS, embed, lambda: True)
     assert made is not None
     return made
 
@@ -86,13 +86,11 @@ def test_a_table_that_is_not_whole_is_none(table: Vectors, tmp_path: Path, damag
 def test_no_table_is_made_of_too_many_tokens_or_when_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stop = threading.Event()
-    assert make_table(WORDS[:100], embed, stop) is None
+    assert make_table(WORDS[:100], embed, lambda: True) is None
     monkeypatch.setattr(rough_embedder, "_MAX_TOKENS", DIMENSION + 1)
-    assert make_table(WORDS, embed, stop) is None
+    assert make_table(WORDS, embed, lambda: True) is None
     monkeypatch.undo()
-    stop.set()
-    assert make_table(WORDS, embed, stop) is None
+    assert make_table(WORDS, embed, lambda: False) is None
 
 
 def test_the_rough_model_answers_until_the_real_one_has_caught_up(
@@ -123,6 +121,31 @@ def test_the_rough_model_answers_until_the_real_one_has_caught_up(
         assert paths(index.search("vacation"))[0] == "knowledge/topics/aa.md"
     finally:
         real.let.release(100)
+        index.close()
+
+
+def test_it_is_not_made_while_reading_is_paused(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_ROUGH_FROM", 1)
+    desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
+    steps = []
+
+    class Distilled(WordEmbedder):
+        def rough(self, goes_on: Callable[[], bool]) -> None:
+            steps.append("asked")
+            steps.append("went on" if goes_on() else "stopped")
+
+    index = desk.index(model=ReadyModel(Distilled()))
+    index.pause.stopped = True
+    index.start()
+    try:
+        eventually(lambda: steps)
+        time.sleep(0.2)
+        assert steps == ["asked"]
+        index.pause.stopped = False
+        eventually(lambda: steps == ["asked", "went on"])
+    finally:
         index.close()
 
 

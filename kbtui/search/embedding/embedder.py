@@ -18,9 +18,8 @@ from kbtui.errors import ModelError, UnreadableError
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
@@ -125,10 +124,11 @@ class Embedder(Protocol):
 class CanBeRough(Protocol):
     """An embedder that a much faster approximation can be made of."""
 
-    def rough(self, stop: Event) -> Embedder | None:
+    def rough(self, goes_on: Callable[[], bool]) -> Embedder | None:
         """Return it, or None if there is none.
 
-        It is built on the first call, which takes half a minute and is cancelled by `stop`.
+        It is built on the first call, which takes half a minute. Meanwhile `goes_on` is called
+        again and again; it may wait, and returns False to stop.
         """
 
 
@@ -211,7 +211,7 @@ class OnnxEmbedder(PreparedEmbedder):
     def close(self) -> None:
         """Do nothing: memory is freed with the object."""
 
-    def rough(self, stop: Event) -> Embedder | None:
+    def rough(self, goes_on: Callable[[], bool]) -> Embedder | None:
         """Load the rough model stored beside this one, or build it."""
         from kbtui.search.embedding import rough_embedder
 
@@ -219,7 +219,7 @@ class OnnxEmbedder(PreparedEmbedder):
         table = rough_embedder.read_table(self._folder, count)
         if table is None:
             names = [self._tokenizer.id_to_token(n) or "" for n in range(count)]
-            table = rough_embedder.make_table(names, self._run_plain, stop)
+            table = rough_embedder.make_table(names, self._run_plain, goes_on)
             if table is not None:
                 with suppress(OSError):
                     rough_embedder.write_table(self._folder, table)

@@ -18,7 +18,6 @@ from kbtui.whole_file import replace_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from threading import Event
 
     from numpy.typing import NDArray
 
@@ -82,21 +81,23 @@ def read_table(folder: Path, tokens: int) -> Vectors | None:
 
 
 def make_table(
-    vocabulary: Sequence[str], embed: Callable[[list[Tokens]], Vectors], stop: Event
+    vocabulary: Sequence[str],
+    embed: Callable[[list[Tokens]], Vectors],
+    goes_on: Callable[[], bool],
 ) -> Vectors | None:
-    """Embed every token; return None if there are too many or too few, or if `stop` is set.
+    """Embed every token; return None if there are too many or too few, or if stopped.
 
     Args:
         vocabulary: The tokens by id, most common first.
         embed: Embeds lists of token ids, given without special tokens.
-        stop: Cancels the work.
+        goes_on: Called before each batch of tokens; may wait, and returns False to stop.
     """
     count = len(vocabulary)
     if not DIMENSION < count <= _MAX_TOKENS:
         return None
     parts: list[Vectors] = []
     for start in range(0, count, _BATCH):
-        if stop.is_set():
+        if not goes_on():
             return None
         parts.append(embed([[token] for token in range(start, min(start + _BATCH, count))]))
     vectors = np.concatenate(parts).astype(np.float64)

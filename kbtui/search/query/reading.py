@@ -21,6 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -272,11 +273,18 @@ class ReadingQueue:
         self.second, self.second_before = map(self._multilingual, (second, second_before))
 
     def _rough(self) -> Row:
-        return Row(self._folder, self._distil, kind=ROUGH, batch=_ROUGH_BATCH)
+        return Row(self._folder, kind=ROUGH, batch=_ROUGH_BATCH)
 
-    def _distil(self, stop: threading.Event) -> Embedder | None:
+    def _load_rough(self, goes_on: Callable[[], bool]) -> bool:
+        """Load the rough model, or distil it, stepping aside as in reading; True if it is ready."""
+        self.rough.make = partial(self._distil, goes_on)
+        return self.rough.load(self._stop)
+
+    def _distil(self, goes_on: Callable[[], bool], stop: threading.Event) -> Embedder | None:
         embedder = self.first.embedder
-        return embedder.rough(stop) if isinstance(embedder, CanBeRough) else None
+        if not isinstance(embedder, CanBeRough):
+            return None
+        return embedder.rough(lambda: goes_on() and not stop.is_set())
 
     def _multilingual(self, model: EmbeddingModel | None) -> Row:
         if model is None:
@@ -481,7 +489,7 @@ class ReadingQueue:
 
         Args:
             store: Has the passages.
-            goes_on: Called before each batch; returns False to stop.
+            goes_on: Called before each batch, of the distilling as well; returns False to stop.
             roughly_first: Whether somebody asks meanwhile.
             seconds: When to stop.
 
@@ -495,7 +503,7 @@ class ReadingQueue:
         if self._calls_for_second:
             self.second.load(self._stop)
         work = self._work(store)
-        if roughly_first and self.first.left >= _ROUGH_FROM and self.rough.load(self._stop):
+        if roughly_first and self.first.left >= _ROUGH_FROM and self._load_rough(goes_on):
             work.insert(0, (self.rough, self._missing(store, self.rough)))
 
         def is_time() -> bool:

@@ -21,11 +21,12 @@ from kbtui.memory.recall.agenda import (
     short_day,
 )
 from kbtui.memory.records.journal import day_of
-from kbtui.offline.asked import ListQuestion, days_of
+from kbtui.offline.asked import ListQuestion, days_of, names_duty
 from kbtui.text import counted
 from kbtui.views.view import View
 
 _MAX_LINES = 40
+_DUTY_DAYS = 366
 _BOX = {" ": "☐", "/": "☐"}
 
 
@@ -75,22 +76,34 @@ class Listing:
             )
         groups = agenda.grouped(self.today)
         tasks = [item for name in GROUPS for item in groups[name]]
+        in_a_year = agenda.coming(self.today, _DUTY_DAYS)
+        duties = [each for each in in_a_year if each.task is None and names_duty(each.text)]
         if asked.period is None:
-            return self._tasks(self._items(tasks, agenda))
+            return self._tasks(self._items(tasks, agenda), self._items(duties, agenda))
         last = days_of(asked.period, self.today)[1]
-        due = [each for each in tasks if each.day is None or each.day <= last]
-        later = [each for each in tasks if each not in due]
-        return self._tasks(self._items(due, agenda), self._items(later, agenda), last)
+        return self._tasks(
+            self._items([each for each in tasks if _is_until(each, last)], agenda),
+            self._items([each for each in duties if _is_until(each, last)], agenda),
+            self._items([each for each in (*tasks, *duties) if not _is_until(each, last)], agenda),
+            last,
+        )
 
     def _tasks(
-        self, tasks: list[ListedLine], later: Sequence[ListedLine] = (), until: date | None = None
+        self,
+        tasks: list[ListedLine],
+        duties: list[ListedLine],
+        later: Sequence[ListedLine] = (),
+        until: date | None = None,
     ) -> Listed:
+        """List tasks, and behind them what was said to be a duty without being noted as a task."""
         summary = counted(len(tasks), "open task")
-        if later and not tasks and until is not None:
+        shown = [*tasks, *duties]
+        if later and not shown and until is not None:
             head = f"Nothing is open {_until(until, self.today)}. Later:"
             return self._listed(head, later, summary)
-        head = f"{summary}:" if tasks else "Nothing is open."
-        listed = self._listed(head, tasks, summary)
+        said = f"{len(duties):,} that you said" if tasks else "You said"
+        head = " and ".join([summary] * bool(tasks) + [said] * bool(duties))
+        listed = self._listed(f"{head}:" if shown else "Nothing is open.", shown, summary)
         return listed._replace(more=(*listed.more, f"{len(later):,} later.")) if later else listed
 
     def _coming(
@@ -143,6 +156,10 @@ def _overlaps(item: AgendaItem, first: date, last: date) -> bool:
     return (
         item.first is not None and item.day is not None and item.first <= last and item.day >= first
     )
+
+
+def _is_until(item: AgendaItem, day: date) -> bool:
+    return item.day is None or item.day <= day
 
 
 def _is_after(item: AgendaItem, day: date) -> bool:

@@ -21,13 +21,14 @@ from kbtui.offline.language import (
     tokens,
     unmatched,
 )
-from kbtui.offline.times import Period
+from kbtui.offline.times import Period, spans_in
 
 Asked = Literal["tasks", "coming", "day"]
 _KINDS: tuple[Asked, ...] = get_args(Asked)
 # What asks for what is coming where a day is named: *what do I have on Friday?*
 _ASKED: tuple[Asked | Literal["then"], ...] = (*_KINDS, "then")
 _MAX_WORDS = 16
+_DENIED_WITHIN = 3  # words behind: *ich muss am Freitag nicht arbeiten*
 _MAX_REST = 2  # words that say nothing, before the question and behind it
 
 
@@ -43,8 +44,8 @@ def list_question(text: str, today: date) -> ListQuestion | None:
     found = tokens(text)
     if not found or len(found) > _MAX_WORDS or not _may_ask(frozenset([w.word for w in found])):
         return None
-    is_past = _asked_beside(text, days_named(text, today, way=1)) == "day"
-    times = days_named(text, today, way=-1 if is_past else 1)
+    is_past = _asked_beside(text, _days_asked(text, today, way=1)) == "day"
+    times = _days_asked(text, today, way=-1 if is_past else 1)
     kind = _asked_beside(text, times) or _kind(text)
     if kind is None or len(times) > 1:
         return None
@@ -53,6 +54,28 @@ def list_question(text: str, today: date) -> ListQuestion | None:
         is_ahead = period is not None and period.last >= today
         return ListQuestion("coming", period) if is_ahead else None
     return ListQuestion(kind, period) if kind != "day" or period is not None else None
+
+
+def _days_asked(text: str, today: date, way: int) -> list[NamedDay]:
+    """Return the days that a question names, and the spans from or to today."""
+    spans = [NamedDay(*each) for each in spans_in(text, today)]
+    days = days_named(text, today, way=way)
+    return sorted([*spans, *[day for day in days if not any(_is_in(day, each) for each in spans)]])
+
+
+def _is_in(one: NamedDay, other: NamedDay) -> bool:
+    return one.start >= other.start and one.end <= other.end
+
+
+def names_duty(text: str) -> bool:
+    """Return whether a line says what the person has to do: *I have to pay by Friday*."""
+    text = without_days(text)
+    found = tokens(text)
+    denied = {at for at, _ in of_all("deny").places(text, found)}
+    return any(
+        at - 1 not in denied and denied.isdisjoint(range(at + count, at + count + _DENIED_WITHIN))
+        for at, count in of_all("owes").places(text, found)
+    )
 
 
 def _asked_beside(text: str, times: list[NamedDay]) -> Asked | Literal["then"] | None:
@@ -90,7 +113,7 @@ def tells_of_a_list(text: str) -> bool:
 
 def without_days(text: str) -> str:
     """Return a text without the days that it names."""
-    return _without(text, days_named(text, date.max.replace(year=2000), way=1))
+    return _without(text, _days_asked(text, date.max.replace(year=2000), way=1))
 
 
 def _without(text: str, times: list[NamedDay], before: Phrases | None = None) -> str:

@@ -5,6 +5,7 @@ The words stand in ``[times]`` of each file in ``languages/``. A key there is wh
 - ``day -2``, ``week +1``, ``weekend +0``, ``month +1``, ``year -1``: so many units from the day on
   which it was said;
 - ``past`` and ``future``: the number and the unit in the phrase, back or ahead;
+- ``behind`` and ``ahead``: all the days from there to here, or so many with a sign;
 - ``last``, ``next``, ``this``, ``coming``, ``after``: that weekday, relative to the day; ``named``:
   a weekday alone, with a number that of the week so many weeks ahead;
 - ``lastmonth``, ``nextmonth``, ``thismonth``: that month, relative to this one;
@@ -50,6 +51,7 @@ _OPENS_SENTENCE = re.compile(
 )
 _ISO_DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _YEAR = re.compile(r"\d{4}")
+_SPANS = ("ahead", "behind")  # of use in questions; in a statement they say how long
 _WEEK = 7
 _MONTHS = 12
 _NOON = 12
@@ -134,6 +136,34 @@ def times_in(text: str, said: datetime | date) -> tuple[FoundTime, ...]:
         for match in read(text)
         if (found := _meant(match, when, is_timed=is_timed)) is not None
     )
+
+
+def spans_in(text: str, day: date) -> Iterator[tuple[int, int, Period]]:
+    """Yield the spans that end or begin on a day, with where they stand: *the next three days*."""
+    for match in _found(text):
+        if match.key in _SPANS or _is_span_behind(match, text):
+            with suppress(ValueError, OverflowError):
+                if (period := _span(match, day)) is not None:
+                    yield match.start, match.end, period
+
+
+def _is_span_behind(match: _Match, text: str) -> bool:
+    """Return whether a phrase for so long ago is a span behind a word: *over the last 3 days*."""
+    _, _, rest = text[match.start : match.end].partition(" ")
+    return match.key == "past" and any(each.key == "behind" for each in _found(rest))
+
+
+def _span(match: _Match, day: date) -> Period | None:
+    unit, size = match.slot("UNIT") or ("day", abs(match.step or 0))
+    number = (match.slot("NUMBER") or 1) * size * (1 if match.key == "ahead" else -1)
+    if unit in ("hour", "minute"):
+        return None
+    if unit in ("day", "week"):
+        then = _period(day, unit, number).first
+    else:
+        month = _period(day, "month", number * (_MONTHS if unit == "year" else 1))
+        then = min(month.last, month.first + timedelta(days=day.day - 1))
+    return Period(min(day, then), max(day, then), "week")
 
 
 def iso_days(text: str) -> Iterator[date]:
@@ -360,7 +390,7 @@ def _has_date(language: Language, words: Sequence[Token], at: int) -> bool:
 
 
 def _is_beside(one: _Match, other: _Match, text: str) -> bool:
-    if other.key in ("named", "clock", "none", "age"):
+    if other.key in ("named", "clock", "none", "age", *_SPANS):
         return False
     between = (
         text[one.end : other.start] if one.start < other.start else text[other.end : one.start]
@@ -381,7 +411,7 @@ def _halves(sentence: str) -> Iterator[Any]:
 
 def _meant(match: _Match, when: datetime, *, is_timed: bool) -> FoundTime | None:
     """Return what a phrase means, said at a time; None if that is no day."""
-    if match.key in ("clock", "noon", "midnight"):
+    if match.key in ("clock", "noon", "midnight", *_SPANS):
         return None
     try:
         periods = _periods(match, when, is_timed=is_timed)

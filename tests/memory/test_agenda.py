@@ -253,6 +253,24 @@ async def test_what_is_due_later_is_told_where_nothing_is_due_in_the_time_asked_
     assert "1 later." in answer
 
 
+async def test_what_was_said_to_be_a_duty_stands_behind_the_tasks(kb: KnowledgeBase) -> None:
+    soon, late = (local_day() + timedelta(days=days) for days in (3, 40))
+    await _answer(kb, f"I have to renew the passport before {late}")
+    assert (await _answer(kb, "what do I have to do?")).startswith("You said:")
+    await _answer(kb, f"Tim turns 7 on {soon}")
+    await _answer(kb, f"Bis {soon} muss ich einen Kuchen bestellen")
+    await _answer(kb, f"I don't have to work on {soon}")
+    await _answer(kb, f"Ich muss am {soon} nicht arbeiten")
+    await _answer(kb, "todo: buy milk")
+    answer = await _answer(kb, "what do I have to do?")
+    assert answer.startswith("1 open task and 2 that you said:")
+    assert [answer.find(each) >= 0 for each in ("milk", "Kuchen", "passport")] == [True] * 3
+    assert not [each for each in ("Tim", "work", "arbeiten") if each in answer]
+    answer = await _answer(kb, "what do I have to do in the next 7 days?")
+    assert answer.startswith("1 open task and 1 that you said:")
+    assert "1 later." in answer
+
+
 async def test_what_a_newer_line_put_off_says_so_wherever_it_is_listed(kb: KnowledgeBase) -> None:
     today = local_day()
     old, new = today + timedelta(days=2), today + timedelta(days=4)

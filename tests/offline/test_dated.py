@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtui.offline.asked import list_question
+from kbtui.offline.asked import days_of, list_question
 from kbtui.offline.dated import days_named, time_named
 from kbtui.offline.message import read_message
 
@@ -111,9 +111,39 @@ def test_people_ask_for_a_list_in_many_ways(row: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "kind", "days"),
+    [
+        ("what do I have to do in the next 7 days?", "tasks", (0, 7)),
+        ("what's coming in the next two weeks?", "coming", (0, 14)),
+        ("what is coming up in the coming days?", "coming", (0, 7)),
+        ("what's coming in the next few weeks", "coming", (0, 21)),
+        ("what did I say in the last 3 days?", "day", (-3, 0)),
+        ("what happened over the last 3 days", "day", (-3, 0)),
+        ("what did I say in the past two months?", "day", (-61, 0)),
+        ("was steht in den nächsten 7 Tagen an?", "coming", (0, 7)),
+        ("was ist in den letzten Tagen passiert?", "day", (-7, 0)),
+        ("que dois-je faire dans les 5 prochains jours ?", "tasks", (0, 5)),
+        ("qu'est-ce qui s'est passé ces derniers jours ?", "day", (-7, 0)),
+        ("¿qué tengo que hacer en los próximos tres días?", "tasks", (0, 3)),
+        ("cosa è successo negli ultimi 3 giorni?", "day", (-3, 0)),
+        ("cosa devo fare nelle prossime due settimane?", "tasks", (0, 14)),
+    ],
+)
+def test_a_list_may_be_asked_for_so_many_days_from_or_up_to_today(
+    text: str, kind: str, days: tuple[int, int]
+) -> None:
+    found = list_question(text, FRIDAY)
+    assert found is not None
+    first, last = days_of(found.period, FRIDAY)
+    assert (found.kind, (first - FRIDAY).days, (last - FRIDAY).days) == (kind, *days)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "What happened today was awful",
+        "What happened in the last 3 days was awful",
+        "In the next 3 weeks I will be in Rome.",
         "What's coming is worse",
         "Was heute passiert ist, war schlimm",
         "Lo que pasó hoy fue horrible",

@@ -21,7 +21,8 @@ from kbtui.memory.recall.agenda import (
     short_day,
 )
 from kbtui.memory.records.journal import day_of
-from kbtui.offline.asked import ListQuestion, days_of, names_duty
+from kbtui.offline.asked import ListQuestion, days_of
+from kbtui.offline.duties import names_duty
 from kbtui.text import counted
 from kbtui.views.view import View
 

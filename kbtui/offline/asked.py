@@ -28,7 +28,7 @@ _KINDS: tuple[Asked, ...] = get_args(Asked)
 # What asks for what is coming where a day is named: *what do I have on Friday?*
 _ASKED: tuple[Asked | Literal["then"], ...] = (*_KINDS, "then")
 _MAX_WORDS = 16
-_DENIED_WITHIN = 3  # words behind: *ich muss am Freitag nicht arbeiten*
+_SOME_DAY = date(2000, 12, 31)  # which days a text names doesn't matter, only where
 _MAX_REST = 2  # words that say nothing, before the question and behind it
 
 
@@ -67,17 +67,6 @@ def _is_in(one: NamedDay, other: NamedDay) -> bool:
     return one.start >= other.start and one.end <= other.end
 
 
-def names_duty(text: str) -> bool:
-    """Return whether a line says what the person has to do: *I have to pay by Friday*."""
-    text = without_days(text)
-    found = tokens(text)
-    denied = {at for at, _ in of_all("deny").places(text, found)}
-    return any(
-        at - 1 not in denied and denied.isdisjoint(range(at + count, at + count + _DENIED_WITHIN))
-        for at, count in of_all("owes").places(text, found)
-    )
-
-
 def _asked_beside(text: str, times: list[NamedDay]) -> Asked | Literal["then"] | None:
     """Return what a text asks for beside its times, also without the word before those: *on*."""
     return _kind(_without(text, times)) or _kind(_without(text, times, of_all("on")))
@@ -111,9 +100,9 @@ def tells_of_a_list(text: str) -> bool:
     return False
 
 
-def without_days(text: str) -> str:
-    """Return a text without the days that it names."""
-    return _without(text, _days_asked(text, date.max.replace(year=2000), way=1))
+def without_days(text: str, before: Phrases | None = None) -> str:
+    """Return a text without the days that it names, and a phrase of `before` in front of each."""
+    return _without(text, _days_asked(text, _SOME_DAY, way=1), before)
 
 
 def _without(text: str, times: list[NamedDay], before: Phrases | None = None) -> str:

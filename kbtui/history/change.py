@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal
@@ -22,6 +24,22 @@ from kbtui.history.objects.commit import (
 from kbtui.history.objects.trees import TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, is_recorded, short_name
+
+_IMPORT = "import"
+_ID_BYTES = 5  # two batches of one second are two batches
+
+
+def new_batch_id(now: datetime, kind: str = _IMPORT) -> str:
+    """Return a new id for the changes of one import, or of another process of a `kind`.
+
+    They are found and undone together by it, so no two batches may ever have the same.
+    """
+    return f"{kind}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(_ID_BYTES)}"
+
+
+def is_import(batch: str | None) -> bool:
+    """Return whether a batch, if it is one, is an import."""
+    return batch is not None and batch.startswith(f"{_IMPORT}-")
 
 
 class Unchecked(Enum):

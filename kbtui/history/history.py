@@ -272,6 +272,10 @@ class History(HistoryReader):
         commits = self._log.commits_of("batch", batch)
         return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
+    def standing(self, batch: str) -> list[Commit]:
+        """Return the commits of a batch that aren't undone, newest first."""
+        return self._undo.standing([*self.log(batch=batch)])
+
     def restore(self, path: str, at: str) -> Commit | None:
         """Restore a file to its content in a commit; None if it has it already.
 

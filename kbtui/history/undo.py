@@ -385,7 +385,7 @@ class Undo:
             UndoConflictError: Lines were changed again.
             UsageError: Nothing is left to undo.
         """
-        left = self._not_undone(commits)
+        left = self.standing(commits)
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         for commit in left:
             work.revert(commit, _chosen(commit, []))
@@ -413,8 +413,13 @@ class Undo:
                 return commit
         raise UsageError("There is no change to take back.", "`kbtui log` lists all changes.")
 
-    def _not_undone(self, commits: Sequence[Commit]) -> list[Commit]:
-        """Drop commits that were undone completely since, unless that undo was itself undone."""
+    def standing(self, commits: Sequence[Commit]) -> list[Commit]:
+        """Drop commits that were undone completely since, unless that undo was itself undone.
+
+        They are given and returned newest first.
+        """
+        if not commits:
+            return []
         undone: set[str] = set()
         for commit in self._log.since(commits[-1].id):  # newest first
             if commit.id not in undone and not commit.body.startswith(_PARTLY):

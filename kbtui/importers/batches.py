@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kbtui.history.change import new_batch_id
 from kbtui.text import json_object
 from kbtui.workspace.durable import make_folder, storage_errors
 from kbtui.workspace.files import write_machine_file
@@ -93,20 +93,27 @@ class Batch:
 
 def batches(workspace: Workspace) -> list[Batch]:
     """Return all batches on record, oldest first."""
-    names = sorted(file.stem for file in workspace.place(_FOLDER).glob("*.json"))
-    return [Batch(workspace, name) for name in names]
+    found = [Batch(workspace, file.stem) for file in workspace.place(_FOLDER).glob("*.json")]
+    return sorted(found, key=lambda batch: (_number(batch), batch.id))
+
+
+def _number(batch: Batch) -> int:
+    """Return the place of a batch among the others, whatever the clock said; 0 of an old one."""
+    number = batch.read().get("number")
+    return number if isinstance(number, int) else 0
 
 
 def resume_or_begin(workspace: Workspace, path: Path, source: str) -> Batch:
     """Return the unfinished import of a path from a source, or record a new one."""
     place = str(path.resolve())
-    for batch in reversed(batches(workspace)):
+    others = batches(workspace)
+    for batch in reversed(others):
         known = batch.read()
         if known.get("path") == place and known.get("source") == source and "ended" not in known:
             return batch
-    name = f"import-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    batch = Batch(workspace, name)
-    batch.update(path=place, source=source, begun=timestamp())
+    batch = Batch(workspace, new_batch_id(datetime.now(UTC)))
+    number = 1 + (_number(others[-1]) if others else 0)
+    batch.update(path=place, source=source, begun=timestamp(), number=number)
     return batch
 
 

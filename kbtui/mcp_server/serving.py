@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kbtui.clock import local_now
+from kbtui.history.change import new_batch_id
 from kbtui.logs import start_logging
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def _serve(
     from kbtui.mcp_server.backend import Backend
     from kbtui.mcp_server.server import make_server
 
-    backend = Backend(open_workspace, new_batch_id(), read_only=read_only)
+    backend = Backend(open_workspace, new_batch_id(local_now(), "mcp"), read_only=read_only)
     try:
         serving = asyncio.create_task(run(make_server(backend)))
         either: list[asyncio.Future[Any]] = [serving, stopped]
@@ -86,11 +86,6 @@ async def _serve_streams(source: int, sink: int, server: Server[Any]) -> None:
             await server.run(incoming, outgoing, server.create_initialization_options())
     except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
         log.info("The client left in the middle of a message.")
-
-
-def new_batch_id() -> str:
-    """Create an id for the changes of one server process, to find and undo them together."""
-    return f"mcp-{local_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def _stop(stopped: asyncio.Future[int], number: int) -> None:

@@ -8,12 +8,15 @@ import random
 import weakref
 from collections import Counter
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.errors import StoppedError, StorageError
+from kbtui.history.change import new_batch_id
 from kbtui.history.door import Door
+from kbtui.importers.batches import batches
 from kbtui.importers.engine import (
     Report,
     find_source,
@@ -580,3 +583,21 @@ def test_logs_of_two_programs_in_one_folder_come_in_and_the_rest_is_named(
     assert came == ["Claude Code", "Codex CLI"]
     assert rest is not None
     assert "CLAUDE.md" in rest.why
+
+
+def test_no_two_imports_of_one_second_are_one_batch() -> None:
+    now = datetime(2026, 11, 29, 7, 0, tzinfo=UTC)
+    assert len({new_batch_id(now) for _ in range(3_000)}) == 3_000
+
+
+def test_the_last_import_is_the_last_whatever_the_clock_said(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for hour in (9, 7, 8):
+        now = datetime(2026, 11, 29, hour, tzinfo=UTC)
+        monkeypatch.setattr(
+            "kbtui.importers.batches.new_batch_id", lambda _, now=now: new_batch_id(now)
+        )
+        made.append(bring(kb, written(tmp_path / f"{hour}.json", [claude(f"c{hour}", "a")])).batch)
+    assert [each.id for each in batches(kb.workspace)] == made

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.change import Actor, Change, Commit
+from kbtui.history.change import Actor, Change, Commit, is_import
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, without_facts
 from kbtui.memory.records.archive_lines import is_record
@@ -222,12 +222,12 @@ class Tombstones:
         return [fact for key, fact in gone.items() if key in found]
 
     def _is_import(self, commits: str) -> bool:
-        """Return whether commits are the whole of an import."""
+        """Return whether commits are the whole of an import, but for what is undone already."""
         known = commits.split()
         batch = self.history.commit(known[0]).origin.batch
-        if batch is None or not batch.startswith("import-"):
+        if batch is None or not is_import(batch):
             return False
-        return {each.id for each in self.history.log(batch=batch)} <= set(known)
+        return {each.id for each in self.history.standing(batch)} <= set(known)
 
     def restore_sessions(self, commit: Commit, sessions: SessionStore) -> list[str]:
         """Toggle the session masks of a forgetting that a commit undid or redid; return the ids."""

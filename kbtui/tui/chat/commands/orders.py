@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kbtui.errors import StoppedError, UsageError
-from kbtui.history.change import Change
+from kbtui.history.change import Change, is_import
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.offline.orders import Order
 from kbtui.presentation.notes import Names, name_of
@@ -73,7 +73,7 @@ async def _delete(host: ChatHost, kb: KnowledgeBase, path: str) -> None:
 
 async def _undo_last(host: ChatHost, kb: KnowledgeBase) -> None:
     last = await asyncio.to_thread(kb.history.last_change)
-    if (last.origin.batch or "").startswith("import-"):
+    if is_import(last.origin.batch):
         raise UsageError("The last change is an import.", "/import undo takes it back as a whole.")
     what = draw_sentence(last, await asyncio.to_thread(_names, kb)).plain
     done = await confirm_and_undo(

@@ -272,36 +272,39 @@ def undo(
 
     Without REV, the last change that hasn't been undone.
     """
+    from kbtui.history.change import is_import
+
     named = sum(name is not None for name in (rev, turn, batch))
     _check_one(named, is_part=hunk is not None or bool(paths), is_commit=rev is not None)
     with place.opened() as kb, conflicts_shown(kb.workspace):
         last = None if named else kb.history.last_change()
         if last is not None:
-            is_import = (last.origin.batch or "").startswith("import-")
-            rev, batch = (None, last.origin.batch) if is_import else (last.id, None)
+            is_whole = is_import(last.origin.batch)
+            rev, batch = (None, last.origin.batch) if is_whole else (last.id, None)
             if not as_json:
                 _print_last(kb, last)
-        if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
+        if batch is not None and is_import(batch):
+            _undo_import(kb, batch, prefer, as_json=as_json)
             return
         work = _undo_function(kb, rev, paths, hunk, turn, batch)
         commit = resolved(work, prefer)
         say_commit(commit, kb, as_json=as_json, way_back="To have it back")
 
 
-def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> bool:
-    """Undo an import with its sessions; return False if the batch imported none."""
+def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> None:
+    """Undo an import with its sessions."""
     from kbtui.importers.engine import take_back
 
     work = _undo_function(kb, None, (), None, None, batch)
-    done = take_back(kb.services, batch, lambda: resolved(work, prefer))
-    if done is None:
-        return False
-    commit, taken = done
+    commit, taken = take_back(kb.services, batch, lambda: resolved(work, prefer))
+    if not taken and commit is not None:
+        say_commit(commit, kb, as_json=as_json, way_back="To have it back")
+        return
     if as_json:
         shapes = [{"id": e.session, "outcome": e.outcome, "why": e.why or None} for e in taken]
         shape = commit_shape(commit, kb.workspace) if commit is not None else {"commit": None}
         say_json({**shape, "sessions": shapes})
-        return True
+        return
     if commit is not None:
         say_commit(commit, kb, as_json=False)
     gone = sum(each.outcome != "kept" for each in taken)
@@ -309,7 +312,6 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
     for each in taken:
         if each.outcome == "kept":
             note(f"kbtui: {each.session} stays. {each.why}")
-    return True
 
 
 def resolved(

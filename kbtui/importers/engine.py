@@ -581,20 +581,25 @@ def _tree_before(services: Services, batch: str) -> Mapping[str, str]:
 
 def take_back(
     services: Services, batch: str, undo: Callable[[], Commit | None]
-) -> tuple[Commit | None, list[TakenBack]] | None:
+) -> tuple[Commit | None, list[TakenBack]]:
     """Undo an import: its commits, its sessions and the files it wrote outside the history.
 
     `undo` reverts the commits; if it raises `UndoConflictError`, nothing is changed. Returns the
-    undo commit, if there was something to revert, and what became of each session, or None if the
-    batch has neither sessions nor such files.
+    undo commit, if there was something to revert, and what became of each session.
+
+    Raises:
+        NotFoundError: It brought nothing.
+        UsageError: Nothing of it is left to undo.
     """
     imported, known = Imported(services.workspace), Batch(services.workspace, batch)
-    if not known.added_files() and not any(True for _ in imported.of_batch(batch)):
-        return None
+    has_more = bool(known.added_files()) or any(True for _ in imported.of_batch(batch))
     is_first = _INDEX not in _tree_before(services, batch)
     commit = None
-    with contextlib.suppress(NotFoundError, UsageError):  # only sessions were written
+    try:
         commit = undo()
+    except (NotFoundError, UsageError):
+        if not has_more:  # than commits
+            raise
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")
     reason = f"What the archive said of the conversations of {batch} goes with them."

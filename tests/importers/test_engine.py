@@ -585,6 +585,19 @@ def test_logs_of_two_programs_in_one_folder_come_in_and_the_rest_is_named(
     assert "CLAUDE.md" in rest.why
 
 
+def _undo(kb: KnowledgeBase, batch: str) -> None:
+    take_back(kb.services, batch, lambda: kb.history.undo_batch(batch))
+
+
+def _own_files(kb: KnowledgeBase) -> dict[str, bytes]:
+    """The bytes of the files that a person sees, and the records of imports."""
+    root = kb.workspace.root
+    files = {each.relative_to(root).as_posix(): each for each in root.rglob("*") if each.is_file()}
+    shown = {name: each for name, each in files.items() if not name.startswith(".")}
+    records = {name: each for name, each in files.items() if "/imports/" in name}
+    return {name: each.read_bytes() for name, each in {**shown, **records}.items()}
+
+
 def test_no_two_imports_of_one_second_are_one_batch() -> None:
     now = datetime(2026, 11, 29, 7, 0, tzinfo=UTC)
     assert len({new_batch_id(now) for _ in range(3_000)}) == 3_000
@@ -601,3 +614,37 @@ def test_the_last_import_is_the_last_whatever_the_clock_said(
         )
         made.append(bring(kb, written(tmp_path / f"{hour}.json", [claude(f"c{hour}", "a")])).batch)
     assert [each.id for each in batches(kb.workspace)] == made
+
+
+def test_notes_alone_that_came_first_go_without_a_trace(kb: KnowledgeBase, tmp_path: Path) -> None:
+    before = _own_files(kb)
+    file = tmp_path / "x/note.md"
+    file.parent.mkdir()
+    file.write_text("# Note\n\nThe well is deep.\n")
+    _undo(kb, bring(kb, file.parent).batch)
+    assert _own_files(kb) == before
+
+
+def test_an_import_that_was_stopped_and_undone_comes_and_goes_again_without_a_trace(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.importers.notes._MAX_NOTES", 1)
+    kb.library.create("topic", "Well", body="Twenty metres deep.")
+    before = _own_files(kb)
+    for number in range(3):
+        file = tmp_path / f"x/note {number}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# Note {number}\n\nThe number {number} is green.\n")
+
+    def stop(*_: Any) -> None:
+        if any(each.origin.batch for each in kb.history.log()):
+            raise StoppedError("stopped")
+
+    with pytest.raises(StoppedError):
+        bring(kb, tmp_path / "x", stop)
+    (stopped,) = batches(kb.workspace)
+    kb.history.undo_batch(stopped.id)  # as `u` on one of its commits does
+    again = bring(kb, tmp_path / "x")
+    assert again.batch == stopped.id
+    _undo(kb, again.batch)
+    assert _own_files(kb) == before

@@ -6,7 +6,6 @@ report of the import counts the pattern of its path, or names its file or what i
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import html
 import json
@@ -177,26 +176,36 @@ def contents(root: Path) -> dict[str, bytes]:
     return {name: file.read_bytes() for name, file in names.items() if not name.startswith(".")}
 
 
+def left_by(path: Path, kb: KnowledgeBase) -> list[str]:
+    """The files that importing a path and undoing that left, took or changed, with their bytes."""
+    before = contents(kb.workspace.root)
+    with OpenedExport(path) as opened:
+        reports = [run(kb.services, opened, source) for source in sources_of(opened)]
+    for report in reversed(reports):
+        if report.sessions or report.entries:
+            take_back(kb.services, report.batch, partial(kb.history.undo_batch, report.batch))
+    after = contents(kb.workspace.root)
+    return [
+        f"{path.name} {way} {name}: {found[name][:2_000]!r}"
+        for way, names, found in (
+            ("left", after.keys() - before.keys(), after),
+            ("took", before.keys() - after.keys(), before),
+            ("changed", {n for n in after.keys() & before.keys() if after[n] != before[n]}, after),
+        )
+        for name in sorted(names)
+    ]
+
+
 @pytest.mark.data
 def test_every_import_of_the_shared_exports_is_undone_to_the_byte(
     data_dir: Path, tmp_path: Path
 ) -> None:
-    wrong = []
     quick = {"search": {"semantic": False}}
     with KnowledgeBase.open(tmp_path / "w", create=True, overrides=quick) as kb:
         kb.library.create("topic", "Well", body="Twenty metres deep.")
-        before = contents(kb.workspace.root)
-        for path in [*exports(data_dir), *whole_folders(data_dir)]:
-            reports = []
-            with contextlib.suppress(KbtuiError), OpenedExport(path) as opened:
-                reports += [run(kb.services, opened, source) for source in sources_of(opened)]
-            for batch in [each.batch for each in reports if each.sessions or each.entries][::-1]:
-                undo = partial(kb.history.undo_batch, batch)
-                if take_back(kb.services, batch, undo) is None:  # notes alone
-                    undo()
-            if contents(kb.workspace.root) != before:
-                wrong.append(path.name)
-    assert wrong == []
+        every = [*exports(data_dir), *whole_folders(data_dir)]
+        left = [line for path in every for line in left_by(path, kb)]
+    assert left == []
 
 
 def whole_folders(folder: Path) -> Iterator[Path]:

@@ -272,11 +272,7 @@ async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:
     if await confirm(host, "Take the import back?", text, {"y": "takes it back"}) is None:
         return
     undo = partial(kb.history.undo_batch, last.id)
-    done = await asyncio.to_thread(take_back, kb.services, last.id, undo)
-    if done is None:  # it brought notes alone
-        done = await asyncio.to_thread(undo), []
-        await asyncio.to_thread(last.forget)
-    commit, results = done
+    commit, results = await asyncio.to_thread(take_back, kb.services, last.id, undo)
     removed = sum(1 for each in results if each.outcome == "removed")
     lines = [f"{each.session}: {each.why}" for each in results if each.why]
     if commit is not None:

@@ -20,7 +20,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple, Self
 
 from kbtui.child_process import start_detached
 from kbtui.errors import ConfigurationError, StorageError
@@ -31,6 +32,9 @@ _NO_TERMINAL = frozenset({"dumb", "linux", "unknown", ""})
 
 # The terminal
 
+_ENDING = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGXCPU")
+"""Signals that end a process, if the system has them, but for Ctrl+C and Ctrl+\\."""
+
 
 def run_in_terminal(
     command: Sequence[str],
@@ -39,35 +43,73 @@ def run_in_terminal(
 ) -> int:
     r"""Run a program in the foreground and return its exit code, 128 + N for signal N.
 
-    Ctrl+C and Ctrl+\ are left to the program, which shares them with this process; the terminal is
-    afterwards as it was, even if the program was killed.
+    Ctrl+C and Ctrl+\ are left to the program, which shares them with this process; a signal at
+    which this process saves and ends goes on to the program, for which it would wait otherwise. The
+    terminal is afterwards as it was, even if the program was killed.
 
     Raises:
         OSError: It can't be started.
     """
-    with _interrupts_left_alone(), _terminal_kept():
-        done = subprocess.run(command, env=environment, cwd=folder, check=False)
-    status = done.returncode
+    with (
+        _Shared() as shared,
+        _terminal_kept(),
+        subprocess.Popen(command, env=environment, cwd=folder) as program,
+    ):
+        shared.begin(program)
+        try:
+            status = program.wait()
+        except BaseException:
+            program.kill()
+            raise
     return status if status >= 0 else 128 - status
 
 
-@contextlib.contextmanager
-def _interrupts_left_alone() -> Iterator[None]:
-    r"""Do nothing at Ctrl+C and Ctrl+\ in the block."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are for the main thread, which may set handlers alone
-        return
-    # Handlers, because a child would inherit that a signal is ignored. Whoever is told of signals
-    # by a pipe would leave at them.
-    told = signal.set_wakeup_fd(-1)
-    numbers = (signal.SIGINT, signal.SIGQUIT)
-    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+class _Shared:
+    """The signals while a program is in front: those of keys are its own, the others go on to it.
+
+    Only the main thread may set handlers; in any other nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._pipe = -1
+        self._program: subprocess.Popen[bytes] | None = None
+        self._arrived: list[int] = []
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        # Handlers, because a child would inherit that a signal is ignored. Whoever is told of
+        # signals by a pipe would leave at Ctrl+C, so is told here of the others.
+        self._pipe = signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            self._before[number] = signal.signal(number, lambda *_: None)
+        for number in filter(None, (getattr(signal, name, None) for name in _ENDING)):
+            if callable(signal.getsignal(number)):
+                self._before[number] = signal.signal(number, self._pass_on)
+        return self
+
+    def begin(self, program: subprocess.Popen[bytes]) -> None:
+        """Pass signals on to a program, and those that came before it had begun."""
+        self._program = program
+        for number in self._arrived:
+            program.send_signal(number)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        self._arrived.append(number)
+        if self._program is not None:
+            self._program.send_signal(number)
+        if self._pipe >= 0:
+            with contextlib.suppress(OSError):  # full, or closed
+                os.write(self._pipe, bytes([number]))
+        self._before[number](number, frame)
+
+    def __exit__(self, *_: object) -> None:
+        if not self._before:
+            return
+        for number, handler in self._before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
 
 
 @contextlib.contextmanager

@@ -105,6 +105,25 @@ def test_ctrl_c_is_left_to_the_program_in_front(program: Made) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+def test_a_program_in_front_ends_with_this_process(program: Made, number: signal.Signals) -> None:
+    heard = []
+    before = signal.signal(number, lambda number, _: heard.append(number))
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    told = signal.set_wakeup_fd(writer)
+    try:
+        made = program("waits", f"kill -{number:d} {os.getpid()}; exec sleep 100")
+        assert programs.run_in_terminal([str(made)]) == 128 + number
+        assert heard == [number], "and who saves and ends at it does so"
+        assert os.read(reader, 10) == bytes([number]), "as does who is told by a pipe"
+    finally:
+        signal.set_wakeup_fd(told)
+        signal.signal(number, before)
+        os.close(reader)
+        os.close(writer)
+
+
 # Browser and viewer
 
 

@@ -167,6 +167,23 @@ def test_an_app_whose_main_thread_is_stuck_ends_all_the_same(
     assert os.waitstatus_to_exitcode(status) == 128 + (number or signal.SIGHUP)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_an_app_that_waits_for_an_editor_ends_with_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setenv("EDITOR", "sh -c 'echo edits now; exec sleep 1000' --")
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        terminal.send("not sent yet")
+        terminal.wait_for("not sent yet")
+        terminal.send("\x18\x05")
+        terminal.wait(lambda _: b"edits now" in terminal.output)
+        terminal.kill(number)
+        assert terminal.wait_exit() == 128 + number
+        assert _restored(bytes(terminal.output))
+    assert Drafts(workspace).load() == "not sent yet"
+
+
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
     with start(workspace) as terminal:
         terminal.wait_for("New conversation", "no model")

@@ -413,6 +413,8 @@ class KbtuiApp(KeysInOrder):
     ) -> None:
         """Exit, saving the draft and stopping background commands and closing the session."""
         self.at_exit()
+        if self._signals is not None:
+            self._signals.leaving()
         self.keep_draft()
         for pane in self._chat_panes():
             pane.leave()

@@ -73,7 +73,14 @@ class SignalWatch:
             signal.signal(number, handler)
         self._before = {}
 
+    def leaving(self) -> None:
+        """Let Ctrl+Z stop the process no more: once stopped, it would end at no signal."""
+        if self._before:
+            # No child may inherit that it is ignored; the next app's driver sets its own handler.
+            signal.signal(signal.SIGTSTP, lambda *_: None)
+
     def _on_signal(self, number: int, _frame: FrameType | None = None) -> None:
+        self.leaving()
         self._save()
         with contextlib.suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._leave, 128 + number)

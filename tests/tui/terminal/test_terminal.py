@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import termios
@@ -182,6 +183,26 @@ def test_an_app_that_waits_for_an_editor_ends_with_it(
         assert terminal.wait_exit() == 128 + number
         assert _restored(bytes(terminal.output))
     assert Drafts(workspace).load() == "not sent yet"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, None], ids=["told to end", "quit"])
+def test_ctrl_z_does_not_stop_an_app_that_is_ending(
+    workspace: Path, number: signal.Signals | None
+) -> None:
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        if number is None:
+            terminal.send("\x11")
+        else:
+            terminal.kill(number)
+        while terminal.status is None:
+            with contextlib.suppress(OSError):  # it has ended
+                terminal.send("\x1a")
+            terminal._pump()
+            waited, status = os.waitpid(terminal.pid, os.WUNTRACED | os.WNOHANG)
+            assert not (waited and os.WIFSTOPPED(status))
+            terminal.status = os.waitstatus_to_exitcode(status) if waited else None
+        assert terminal.status == (128 + number if number else 0)
 
 
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:

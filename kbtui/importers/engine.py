@@ -595,11 +595,12 @@ def take_back(
     has_more = bool(known.added_files()) or any(True for _ in imported.of_batch(batch))
     is_first = _INDEX not in _tree_before(services, batch)
     commit = None
-    try:
-        commit = undo()
-    except (NotFoundError, UsageError):
-        if not has_more:  # than commits
-            raise
+    if services.history.standing(batch) or not has_more:
+        try:
+            commit = undo()
+        except UsageError:  # somebody removed what the commits brought
+            if not has_more:
+                raise
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")
     reason = f"What the archive said of the conversations of {batch} goes with them."

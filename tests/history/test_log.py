@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.derived import DerivedDatabase
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor
 from kbtui.history.objects.commit import RawCommit
@@ -143,6 +144,34 @@ def test_a_damaged_table_is_rebuilt(busy: Notes, damage: bytes) -> None:
     busy.history._log._database.close()
     (busy.workspace.cache / "commits.sqlite").write_bytes(damage)
     assert list(busy.reopened().log()) == expected
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError, sqlite3.DatabaseError])
+def test_a_table_that_fails_at_any_moment_tells_all_the_same(
+    busy: Notes, monkeypatch: pytest.MonkeyPatch, error: type[sqlite3.Error]
+) -> None:
+    first = [*busy.history.log()][-1].id
+    left, real = 0, DerivedDatabase._attempt
+
+    def attempt(database: DerivedDatabase, work: Any, begin: str) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise error("database is locked")
+        return real(database, work, begin)
+
+    monkeypatch.setattr(DerivedDatabase, "_attempt", attempt)
+    for moment in count(1):
+        history = busy.reopened()
+        busy.write(B, f"{moment}\n")  # which the table of `history` lacks
+        left = moment
+        told = [each.id for each in history.log()], [each.id for each, _ in history.later(first, A)]
+        has_failed, left = left <= 0, 0
+        ids = busy.git("rev-list", "HEAD").split()
+        assert told == (ids, [each.id for each, _ in busy.reopened().later(first, A)]), moment
+        if not has_failed:  # it was asked less often
+            break
+    assert moment > 5
 
 
 def test_a_wrong_row_is_noticed_and_rebuilt(busy: Notes) -> None:

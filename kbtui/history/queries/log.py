@@ -303,6 +303,8 @@ class MergedCommits:
 
 _BATCH = 1000
 _GAP = 0.01  # seconds between commits that a clock doesn't put in order
+_ATTEMPTS = 3
+"""How often the table is filled again when it fails; in memory, the last resort, it doesn't."""
 _FIRST_PAGE = 4  # blame, which continues from its cache, needs only the newest
 _Result = TypeVar("_Result")
 
@@ -357,7 +359,7 @@ class CommitLog:
     def later(self, identifier: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
         """Yield the changes of a path after a commit, oldest first, following renames."""
         self.update()
-        after = self._row_of(identifier)
+        after = self._query(partial(row_of, identifier=identifier))
         if after is None:
             after, between = self._path_to_branch(identifier)
             for side in between:
@@ -396,7 +398,7 @@ class CommitLog:
         followed until the branch is reached.
         """
         self.update()
-        while (number := self._row_of(upto)) is None:
+        while (number := self._query(partial(row_of, identifier=upto))) is None:
             commit = self.commit(upto)
             if any(path in {change.path, change.old_path} for change in commit.paths):
                 yield commit, path
@@ -440,7 +442,14 @@ class CommitLog:
         )
 
     def update(self) -> None:
-        """Bring the table up to date with the branch."""
+        """Bring the table up to date with the branch, again if it was emptied meanwhile."""
+        for _ in range(_ATTEMPTS):
+            before = self._database.generation
+            self._update()
+            if self._database.generation == before:
+                return
+
+    def _update(self) -> None:
         head = self._repository.head()
         number, newest = self._database.run(tip)
         if newest == head:
@@ -470,11 +479,12 @@ class CommitLog:
 
     def _query(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         """Query the table; if it turns out to be damaged, rebuild it and query again."""
-        before = self._database.generation
-        result = self._database.run(work)
-        if self._database.generation != before:
-            self.update()
+        for _ in range(_ATTEMPTS):
+            before = self._database.generation
             result = self._database.run(work)
+            if self._database.generation == before:
+                break
+            self.update()
         return result
 
     def _missing(self, head: str, *, is_empty: bool) -> tuple[list[tuple[str, RawCommit]], int]:
@@ -482,16 +492,14 @@ class CommitLog:
         missing: list[tuple[str, RawCommit]] = []
         identifier: str | None = head
         while identifier is not None:
-            number = None if is_empty else self._row_of(identifier)
+            find = partial(row_of, identifier=identifier)
+            number = None if is_empty else self._database.run(find)
             if number is not None:
                 return missing[::-1], number
             raw = self._repository.read_commit(identifier)
             missing.append((identifier, raw))
             identifier = raw.parents[0] if raw.parents else None
         return missing[::-1], 0
-
-    def _row_of(self, identifier: str) -> int | None:
-        return self._database.run(lambda db: row_of(db, identifier))
 
     def _paths_of(self, raw: RawCommit) -> tuple[PathChange, ...]:
         return self._paths_between(self._tree_of_parent(raw), raw.tree)
@@ -514,7 +522,10 @@ class CommitLog:
 
     @cached_property
     def _merged_commits(self) -> MergedCommits:
-        return MergedCommits(self._repository, lambda each: self._row_of(each) is not None)
+        return MergedCommits(
+            self._repository,
+            lambda each: self._query(partial(row_of, identifier=each)) is not None,
+        )
 
     def _all(self, wanted: LogFilter) -> Iterator[Commit]:
         # A merge may not match although commits that it brought in do.

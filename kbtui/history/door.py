@@ -53,7 +53,7 @@ from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import SYNC_TOGETHER, USUAL_MODE, FileBatch, Written, storage_errors
 from kbtui.workspace.files import blob_of
-from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
+from kbtui.workspace.layout import MACHINE, Workspace, folders_of, short_name
 from kbtui.workspace.opening import WorkspaceLock
 from kbtui.workspace.scan import Scanner
 
@@ -398,7 +398,8 @@ class Door:
         copies = []
         for path, data in versions.items():
             if data is not None:
-                copies.append(conflict_copy_of(path, stamp))
+                blob = files.blob_id(data)
+                copies.append(files.free_conflict_copy(self._workspace, path, stamp, blob))
                 files.write_atomic(self._workspace, copies[-1], data)
         return copies
 

@@ -21,7 +21,7 @@ from kbtui.history.objects.commit import read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, remove_folder, storage_errors, sweep
-from kbtui.workspace.layout import MACHINE, Layout, conflict_copy_of, folders_of, is_recorded
+from kbtui.workspace.layout import MACHINE, Layout, folders_of, is_recorded
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"
@@ -190,7 +190,8 @@ class IntentLog:
                 coming[path] = new
             elif current != new and new is not None:
                 # Edited between the crash and now: keep that edit, and write ours beside it.
-                coming[conflict_copy_of(path, time.strftime("%Y%m%dT%H%M%S"))] = new
+                stamp = time.strftime("%Y%m%dT%H%M%S")
+                coming[files.free_conflict_copy(self._layout, path, stamp, new)] = new
         self._write_blobs(coming)
 
     def _write_blobs(self, blobs: dict[str, str | None]) -> None:

@@ -30,7 +30,7 @@ from kbtui.workspace.durable import (
     storage_error,
     storage_errors,
 )
-from kbtui.workspace.layout import Layout, located
+from kbtui.workspace.layout import Layout, conflict_copy_of, located
 
 READ_LIMIT = 50 * 1024 * 1024
 _CACHE_LIMIT = 32_768  # bytes; hashes of longer files aren't kept
@@ -445,6 +445,18 @@ def _names_beside(root: Layout, path: str) -> list[str]:
     finally:
         os.close(folder)
     return [unicodedata.normalize("NFC", name) for name in names]
+
+
+def free_conflict_copy(root: Layout, path: str, stamp: str, blob: str) -> str:
+    """Return the path for the conflict copy of a file with this content.
+
+    It is another one's only if that has the same content: a clock may say one time twice.
+    """
+    copy, number = conflict_copy_of(path, stamp), 1
+    while blob_of(read_if_there(root, copy)) not in {None, blob}:
+        number += 1
+        copy = conflict_copy_of(path, f"{stamp}-{number}")
+    return copy
 
 
 def write_atomic(root: Layout, path: str, data: bytes) -> Written:

@@ -381,6 +381,17 @@ def test_a_machines_refused_version_is_kept_without_its_secrets(notes: Notes) ->
     assert copy.read_text() == "theirs: [redacted: GitHub token]\n"
 
 
+def test_of_two_versions_that_are_refused_at_one_moment_both_are_kept(notes: Notes) -> None:
+    notes.put(A, "one\n")
+    now = notes.clock()
+    history = History(notes.workspace, Scanner(notes.workspace), lambda: now)
+    for theirs in ("first\n", "second\n", "second\n"):
+        with pytest.raises(ConflictError), history.change(Actor.YOU, "") as change:
+            change.write(A, theirs, expecting=files.blob_id(b"another\n"))
+    copies = (notes.workspace.root / A).parent.glob("*.conflict-*")
+    assert sorted(copy.read_text() for copy in copies) == ["first\n", "second\n"]
+
+
 def test_what_the_user_writes_is_never_altered(notes: Notes) -> None:
     secret = "ghp_" + "a1B2" * 9
     notes.write(A, f"key: {secret}\n", Actor.YOU)

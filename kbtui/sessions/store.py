@@ -425,8 +425,10 @@ class SessionStore:
         self._workspace.confirm()
 
     def _new_id(self, channel: str, now: datetime) -> str:
-        stamp = now.astimezone().strftime("%Y%m%d-%H%M%S")
-        return f"{slugify(channel, 20)}_{stamp}-{secrets.token_hex(2)}"
+        stem = f"{slugify(channel, 20)}_{now.astimezone():%Y%m%d-%H%M%S}"
+        while self._file(name := f"{stem}-{secrets.token_hex(2)}").exists():
+            pass  # of one second
+        return name
 
     def _file(self, session_id: str) -> Path:
         return self._folder / f"{session_id}{_SUFFIX}"

@@ -70,6 +70,16 @@ def test_a_closed_session_is_kept_in_no_memory(store: SessionStore) -> None:
     assert gone() is None
 
 
+def test_an_id_that_another_session_of_the_second_has_is_not_given_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = iter(["00aa", "00aa", "00ab"])
+    monkeypatch.setattr("kbtui.sessions.store.secrets.token_hex", lambda _: next(ends))
+    store = SessionStore(workspace, lambda: datetime(2026, 11, 21, 22, 30, tzinfo=UTC))
+    first, second = store.create("cli"), store.create("cli")
+    assert (first.id[-4:], second.id[-4:]) == ("00aa", "00ab")
+
+
 def test_ids_begin_with_the_channel_and_the_time() -> None:
     moment = datetime(2026, 11, 21, 22, 30, tzinfo=UTC)
     local = moment.astimezone().strftime("%Y%m%d-%H%M%S")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import StoppedError, StorageError
+from kbtui.errors import NotFoundError, StoppedError, StorageError
 from kbtui.history.change import new_batch_id
 from kbtui.history.door import Door
 from kbtui.importers.batches import batches
@@ -648,3 +648,19 @@ def test_an_import_that_was_stopped_and_undone_comes_and_goes_again_without_a_tr
     assert again.batch == stopped.id
     _undo(kb, again.batch)
     assert _own_files(kb) == before
+
+
+def test_conversations_stay_where_the_notes_that_came_with_them_can_not_be_undone(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    report = bring(kb, _exports(tmp_path / "x", 2))
+    before = said(kb)
+
+    def fails() -> None:
+        raise NotFoundError("An object is gone.")
+
+    with pytest.raises(NotFoundError):
+        take_back(kb.services, report.batch, fails)
+    assert said(kb) == before
+    _undo(kb, report.batch)
+    assert (said(kb), [*kb.library.infos()]) == ({}, [])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import filterfalse
-from typing import Any
+from typing import Any, TypeAlias
 
 _UNSAFE = re.compile(
     "["
@@ -28,6 +30,12 @@ _NOT_SLUG = re.compile(r"[^\w]+", re.UNICODE)
 _NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_SLUG = 80
 _HEADLINE = 60
+_SHORT, _WIDE = 48, 1.5  # characters; bytes that one of them takes
+
+Packed: TypeAlias = str | bytes
+"""A text that is kept: as UTF-8 where that takes less memory, see `pack`."""
+_unpacked: deque[tuple[str, bytes]] = deque(maxlen=8)
+"""The last ones, so that one that is packed again as it was isn't kept twice."""
 
 
 def clean(text: str) -> str:
@@ -39,6 +47,32 @@ def clean(text: str) -> str:
     if text.isascii():  # in a tenth of the time
         return text.encode().translate(None, _UNSAFE_IN_ASCII).decode()
     return _UNSAFE.sub("", text)
+
+
+def pack(text: str) -> Packed:
+    """Return a text for keeping many: as UTF-8 if that takes less memory than Python's own form.
+
+    There a single emoji makes four bytes of each character.
+    """
+    if text.isascii() or len(text) < _SHORT:
+        return text
+    size = sys.getsizeof(text)
+    if size < _WIDE * len(text):
+        return text
+    for known, data in list(_unpacked):
+        if known is text:
+            return data
+    data = text.encode("utf-8", "surrogatepass")
+    return data if sys.getsizeof(data) * _WIDE < size else text
+
+
+def unpack(kept: Packed) -> str:
+    """Return the text that was packed."""
+    if isinstance(kept, str):
+        return kept
+    text = kept.decode("utf-8", "surrogatepass")
+    _unpacked.append((text, kept))
+    return text
 
 
 def without_escapes(text: str) -> tuple[str, int]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 from typing import Any
 
 from kbtui.importers.port import ImportedNote, Item, Skipped
+from kbtui.text import Packed, pack, unpack
 
 _MIN_WORDS = 4
 _KEY = 32  # letters and digits that tell a text from others
 _MAX_LENGTH = 4096  # characters of a text that are compared
-_MAX_PENDING = 50_000  # texts whose items may still come
+_MAX_PENDING = 200_000  # texts whose items may still come
 _MAX_SEARCHED = 2_000  # texts that are looked for anywhere in an item, not only where lines begin
 _HOPELESS = 100  # texts of one pattern, none of which came in: no other is waited for
 _ID = re.compile(r"(?=.*[0-9])[\w.:/+\- ]{8,}|[0-9]+|.*[/\\].*")
@@ -34,6 +35,8 @@ _MAX_NAME = 80
 _MAX_DEPTH = 60
 Leaf = tuple[str, str]
 """The pattern of a text's path, and the text."""
+_Place = tuple[str, str]
+"""The pattern of a text's path, and the member that it is in."""
 
 
 @dataclass(slots=True)
@@ -47,8 +50,9 @@ class Account:
 
     missing: Counter[str] = field(default_factory=Counter)
     firsts: dict[str, str] = field(default_factory=dict)
-    _pending: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by key
-    _fresh: list[tuple[str, str]] = field(default_factory=list)  # keys and texts since an item
+    _pending: dict[int, Sequence[_Place]] = field(default_factory=dict)  # by the hash of a key
+    _alone: dict[_Place, tuple[_Place]] = field(default_factory=dict)  # for most of a member's keys
+    _fresh: list[tuple[int, Packed]] = field(default_factory=list)  # keys, texts since an item
     _came: set[str] = field(default_factory=set)  # patterns
     _lost: Counter[str] = field(default_factory=Counter)  # patterns
     _read: Counter[str] = field(default_factory=Counter)  # members
@@ -58,6 +62,7 @@ class Account:
     def begin(self, name: str) -> bool:
         """Begin to read a member; return False if that was done before: its texts count once."""
         self._read[name] += 1
+        self._alone.clear()
         return self._read[name] == 1
 
     def add(self, name: str, record: Mapping[str, Any]) -> None:
@@ -68,31 +73,40 @@ class Account:
                 continue
             has_marks = "<" in text or "&" in text
             self._has_marks = self._has_marks or has_marks
-            key = bare(text)[:_KEY] if has_marks else _start(text)
-            self._pending.setdefault(key, []).append((pattern, name))
-            self._fresh.append((key, text))
-            self._size += 1
+            key = hash(bare(text)[:_KEY] if has_marks else _start(text))
+            self._expect(key, (pattern, name))
+            if len(self._fresh) < _MAX_SEARCHED:
+                self._fresh.append((key, pack(text)))
         while self._size > _MAX_PENDING:
             for pattern, member in self._take(next(iter(self._pending))):
                 self._miss(pattern, member)
+
+    def _expect(self, key: int, place: _Place) -> None:
+        before = self._pending.get(key)
+        if before is None:
+            self._pending[key] = self._alone.setdefault(place, (place,))
+        elif isinstance(before, list):
+            before.append(place)
+        else:
+            self._pending[key] = [*before, place]
+        self._size += 1
 
     def settle(self, item: Item) -> None:
         """Strike out what is in an item."""
         if not self._pending:
             return
-        texts = [*_texts_of(item)]
-        for line in (line for text in texts for line in text.split("\n")):
-            self._strike(_start(line))
+        for line in (line for text in _texts_of(item) for line in text.split("\n")):
+            self._strike(hash(_start(line)))
             if ": " in line[:_MAX_NAME]:  # behind the name of who said it
-                self._strike(_start(line.partition(": ")[2]))
+                self._strike(hash(_start(line.partition(": ")[2])))
             if self._has_marks:
-                self._strike(bare(line)[:_KEY])
+                self._strike(hash(bare(line)[:_KEY]))
         whole = None
-        for key, leaf in self._fresh[:_MAX_SEARCHED]:
+        for key, leaf in self._fresh:
             if key not in self._pending:
                 continue
-            whole = "".join(map(bare, texts)) if whole is None else whole
-            own = bare(leaf)
+            whole = "".join(map(bare, _texts_of(item))) if whole is None else whole
+            own = bare(unpack(leaf))
             if own[:_KEY] in whole or own[-_KEY // 2 :] in whole:
                 self._strike(key)
             else:
@@ -105,11 +119,11 @@ class Account:
             for pattern, name in self._take(key):
                 self._miss(pattern, name)
 
-    def _strike(self, key: str) -> None:
+    def _strike(self, key: int) -> None:
         if key in self._pending:
             self._came.update(pattern for pattern, _ in self._take(key))
 
-    def _take(self, key: str) -> list[tuple[str, str]]:
+    def _take(self, key: int) -> Sequence[_Place]:
         found = self._pending.pop(key)
         self._size -= len(found)
         return found
@@ -178,7 +192,7 @@ def _pairs(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def _texts_of(item: Item) -> Iterator[str]:
-    """Yield the texts of an item, which together may be long."""
+    """Yield the texts of an item, which are packed meanwhile and together long."""
     if isinstance(item, Skipped):
         yield from (item.place, item.why)
     elif isinstance(item, ImportedNote):

@@ -24,6 +24,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.importers.accounting import Account
 from kbtui.importers.batches import Batch, resume_or_begin, timestamp
 from kbtui.importers.export_files import PACKED, OpenedExport
+from kbtui.importers.markup import whole
 from kbtui.importers.notes import Notes
 from kbtui.importers.port import (
     ImportedConversation,
@@ -39,7 +40,7 @@ from kbtui.redaction.redact import redact
 from kbtui.sessions import TAINT
 from kbtui.sessions.imported import Imported, ImportedBlock, Line, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
-from kbtui.text import clean, clean_line, counted
+from kbtui.text import Packed, clean, clean_line, counted, pack
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.removals import Removals
@@ -79,6 +80,7 @@ SOURCES = (
 
 _MAX_SESSIONS = 400
 _MAX_BYTES = 8 << 20
+_MAX_RECORDS = 20_000
 _MAX_SKIPPED = 10_000
 _DEEP, _MAX_DEEP = 1 << 20, 10  # bytes of a head, and members that are looked into
 _CHARACTERS_PER_TOKEN = 4
@@ -442,7 +444,8 @@ class _Incoming:
             self._create(item, mark, plan)
         else:
             self._extend(item, plan)
-        if len(self._lot) >= _MAX_SESSIONS or self._size >= _MAX_BYTES:
+        records = sum(map(len, self._lot.values()))
+        if len(self._lot) >= _MAX_SESSIONS or self._size >= _MAX_BYTES or records >= _MAX_RECORDS:
             self.flush()
 
     def flush(self) -> None:
@@ -521,8 +524,8 @@ class _Incoming:
         for number, message in zip(fresh, item.messages[plan.first_new :], strict=True):
             time = message.time or time
             meta = {TAINT: list(message.taint)} if message.taint else {}
-            logged = SessionMessage(number, time, message.role, _content(message), meta=meta)
-            records.append(message_record(logged))
+            logged = SessionMessage(number, time, message.role, "", meta=meta)
+            records.append({**message_record(logged), "content": _content(message)})
         return records
 
 
@@ -538,16 +541,16 @@ def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
         yield found.hexdigest()[:12]
 
 
-def _content(message: ImportedMessage) -> str:
+def _content(message: ImportedMessage) -> Packed:
     """Return the text of a message for the log: cleaned, with the names of attachments.
 
     It is the message's own, not a copy, where nothing is to be changed.
     """
+    said = message.text
     names = ", ".join(filter(None, map(clean_line, message.attached)))
     attached = f"[Attached: {names}]" if names else ""
-    text = "\n\n".join(filter(None, (clean(message.text).strip(), attached)))
-    text = text.encode("utf-8", "replace").decode()
-    return message.text if text == message.text else text
+    text = whole("\n\n".join(filter(None, (clean(said).strip(), attached))))
+    return message.said if text == said else pack(text)
 
 
 def _title(item: ImportedConversation) -> str:

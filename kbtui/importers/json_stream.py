@@ -1,22 +1,24 @@
 """Streaming JSON: yields the elements of a top-level array, or of one array within an object.
 
 Each element is decoded from a window that grows only as far as that element needs; of a long one
-each member by itself, so that its text and what came of it are never both there. A malformed
-element is reported and skipped; if the text is truncated, the elements before it were already
-yielded.
+each member by itself, so that its text and what came of it are never both there, and its texts are
+packed. A malformed element is reported and skipped; if the text is truncated, the elements before
+it were already yielded.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from kbtui.errors import UnreadableError
+from kbtui.text import pack, unpack
 
 _WINDOW = 1 << 20
 _MAX_ELEMENT = 32 << 20
@@ -32,26 +34,45 @@ _MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most th
 
 _MAX_SHARED = 100  # texts
 _DECODER = json.JSONDecoder(strict=False)
+Pairs: TypeAlias = Sequence[tuple[str, Any]]
+"""The members of an object. A text may be packed; a list with such a text is a tuple."""
+
+
+def unpacked(value: Any) -> Any:
+    """Return a value as it stands in the JSON, if it was packed."""
+    if type(value) is bytes:
+        return unpack(value)
+    return [unpacked(each) for each in value] if type(value) is tuple else value
+
+
+def _plain(pairs: Pairs) -> dict[str, Any]:
+    return {name: unpacked(value) for name, value in pairs}
 
 
 class _Sharing:
-    """Makes what is read twice one: names, and texts that were read shortly before.
+    """Packs texts, and makes what is read twice one: names, and texts that were read just before.
 
     A decoder shares the names that it reads only within one value, which is one of many members
     here. Exports hold the text of a message in two notations.
     """
 
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
+    def __init__(self, make: Callable[[Pairs], dict[str, Any]]) -> None:
+        self._make = make
+        self._texts: dict[Any, Any] = {}
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        texts = self._texts
-        while len(texts) > _MAX_SHARED:
-            del texts[next(iter(texts))]  # the oldest
-        return {
-            sys.intern(name): texts.setdefault(value, value) if type(value) is str else value
-            for name, value in pairs
-        }
+    def __call__(self, pairs: Pairs) -> dict[str, Any]:
+        while len(self._texts) > _MAX_SHARED:
+            del self._texts[next(iter(self._texts))]  # the oldest
+        return self._make([(sys.intern(name), self._packed(value)) for name, value in pairs])
+
+    def _packed(self, value: Any) -> Any:
+        if type(value) is str:
+            kept = pack(value)
+            return self._texts.setdefault(kept, kept)
+        if type(value) is list:
+            some = [self._packed(each) if type(each) is str else each for each in value]
+            return tuple(some) if bytes in map(type, some) else value
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +87,18 @@ class Broken:
 class _Window:
     """The decoded part of a stream that is being parsed."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(
+        self, stream: IO[bytes], make: Callable[[Pairs], dict[str, Any]], most: int = _MAX_ELEMENT
+    ) -> None:
+        self._most = most
         self._read = getattr(stream, "read1", stream.read)  # at once what stands before damage
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
         self.text, self.at, self.ended = "", 0, False
         self._before = 0  # characters that were let go of
         self._open = 0  # objects and lists that are being decoded by their members
         self._limit = 0  # where the element ends at the latest
-        self._members = json.JSONDecoder(strict=False, object_pairs_hook=_Sharing())
+        self._made = _Sharing(make)
+        self._members = json.JSONDecoder(strict=False, object_pairs_hook=self._made)
 
     def more(self, size: int = _WINDOW) -> bool:
         """Read more of the stream; return False at its end."""
@@ -109,7 +134,7 @@ class _Window:
         """
         self.peek()  # skips white space
         if not self._open:
-            self._limit = self._before + self.at + _MAX_ELEMENT
+            self._limit = self._before + self.at + self._most
         decoder = self._members if self._open else _DECODER
         while True:
             begin = self.at
@@ -138,15 +163,14 @@ class _Window:
     def _by_members(self) -> dict[str, Any] | list[Any]:
         """Decode the object or list at the current position, letting go of its text meanwhile."""
         is_object = self.text[self.at] == "{"
-        fields: dict[str, Any] = {}
+        fields: list[tuple[str, Any]] = []
         items: list[Any] = []
         self._open += 1
         self.at += 1
         sign = self.peek()
         while sign != ("}" if is_object else "]"):
             if is_object:
-                name = sys.intern(self.name())
-                fields[name] = self.value()
+                fields.append((self.name(), self.value()))
             else:
                 items.append(self.value())
             self._check_length(self.at)
@@ -159,11 +183,11 @@ class _Window:
                 raise _ElementError("it is not valid JSON: Expecting ',' delimiter")
         self.at += 1
         self._open -= 1
-        return fields if is_object else items
+        return self._made(fields) if is_object else items
 
     def _check_length(self, at: int) -> None:
         if self._before + at > self._limit:
-            raise _ElementError(f"it is longer than {_MAX_ELEMENT >> 20} MB")
+            raise _ElementError(f"it is longer than {self._most >> 20} MB")
 
     def name(self) -> str:
         """Decode a member's name and the colon after it; raises like `value`."""
@@ -210,13 +234,36 @@ class _ElementError(Exception):
         self.ends = ends
 
 
-def elements(stream: IO[bytes], key: str = "conversations") -> Iterator[Any]:
+def value_of(data: bytes, make: Callable[[Pairs], dict[str, Any]] = _plain) -> Any:
+    """Decode one value, if it is long as `elements` does; `make` as there.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    if len(data) < _LARGE:
+        return json.loads(data.decode("utf-8", "replace"), strict=False)
+    window = _Window(io.BytesIO(data), make, sys.maxsize)
+    try:
+        value = window.value()
+    except _ElementError as error:
+        raise ValueError(str(error)) from None
+    if window.peek():
+        raise ValueError("more follows it")
+    return value
+
+
+def elements(
+    stream: IO[bytes],
+    key: str = "conversations",
+    make: Callable[[Pairs], dict[str, Any]] = _plain,
+) -> Iterator[Any]:
     """Yield the elements of a top-level array, or of the array at `key` of a top-level object.
 
     ``outer.inner`` addresses an array in a nested object. An object without that key is yielded as
-    the only element, and what can't be read as a `Broken`.
+    the only element, and what can't be read as a `Broken`. `make` makes an object within a long
+    element; those of others are plain ones.
     """
-    window = _Window(stream)
+    window = _Window(stream, make)
     first = window.peek()
     if first == "[":
         window.at += 1

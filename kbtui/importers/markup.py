@@ -26,7 +26,17 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 def words_of(value: Any) -> str:
     """Return a string stripped and without control characters, or "" for any other value."""
-    return clean(value).encode("utf-8", "replace").decode().strip() if type(value) is str else ""
+    return whole(clean(value)).strip() if type(value) is str else ""
+
+
+def whole(text: str) -> str:
+    """Return a text with halves of pairs, which no file can hold, replaced."""
+    if not text.isascii():
+        try:
+            text.encode()  # decoding it would make a copy
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def line_of(value: Any) -> str:

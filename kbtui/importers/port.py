@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from kbtui.importers.export_files import OpenedExport
+from kbtui.text import Packed, pack, unpack
 
 Role = Literal["user", "assistant"]
 
@@ -22,7 +23,7 @@ class ImportedMessage:
     """One message of a conversation.
 
     Attributes:
-        text: What a person saw, without thinking, hidden context or notices of the program.
+        said: Its `text`, which is packed, as a long conversation is held as a whole.
         time: Time in UTC, if the export has it.
         id: The export's own id, or empty.
         attached: Names of attached files.
@@ -30,11 +31,21 @@ class ImportedMessage:
     """
 
     role: Role
-    text: str
+    said: Packed
     time: datetime | None = None
     id: str = ""
     attached: tuple[str, ...] = ()
     taint: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Pack the text."""
+        if isinstance(self.said, str):
+            object.__setattr__(self, "said", pack(self.said))
+
+    @property
+    def text(self) -> str:
+        """What a person saw, without thinking, hidden context or notices of the program."""
+        return unpack(self.said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    Sequence,
+    ValuesView,
+)
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,7 +25,7 @@ from typing import IO, Any, TypeVar
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.json_stream import Broken, elements
+from kbtui.importers.json_stream import Broken, elements, unpacked, value_of
 from kbtui.importers.markup import digest, line_of, words_of
 from kbtui.importers.port import (
     ImportedConversation,
@@ -266,7 +273,7 @@ def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
         with opened.open(name) as stream:
             for number, line in enumerate(_lines(stream), 1):
                 try:
-                    value = json.loads(line.decode("utf-8", "replace"), strict=False)
+                    value = value_of(line, PackedRecord)
                 except RecursionError:
                     bad.append((number, "it is nested too deeply"))
                 except ValueError as error:
@@ -275,7 +282,8 @@ def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
                     if not isinstance(value, dict):
                         bad.append((number, "it is no object"))
                     elif value:
-                        yield Record(value)
+                        yield record_of(value)
+                    del value
     except UnreadableError as error:
         yield _cut(name, number, error)
     if bad:
@@ -306,10 +314,10 @@ def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | S
     number = 0
     try:
         with opened.open(name) as stream:
-            for each in elements(stream, key):
+            for each in elements(stream, key, PackedRecord):
                 number += 1  # `enumerate` would keep the one before
                 if isinstance(each, dict):
-                    yield Record(each)
+                    yield record_of(each)
                 elif isinstance(each, Broken):
                     rest = " What follows it is not read." if each.ends else ""
                     why = f"{each.why[:1].upper()}{each.why[1:].rstrip('.')}.{rest}"
@@ -342,6 +350,8 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 class Record(dict[str, Any]):
     """A JSON object of an export. A value of another type than requested counts as missing."""
+
+    __slots__ = ("__weakref__",)
 
     def text(self, *names: str) -> str:
         """Return the first of these values that is a non-empty string, else ""."""
@@ -385,6 +395,34 @@ class Record(dict[str, Any]):
         return [line for each in self.records(name) if (line := each.line(*inner))]
 
 
+class PackedRecord(Record):
+    """A record that keeps its texts packed, which those who read it don't notice."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        return unpacked(super().__getitem__(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value, or `default` if there is none of that name."""
+        return unpacked(super().get(name, default))
+
+    def pop(self, name: str, default: Any = None) -> Any:
+        """Remove a value and return it, or `default` if there is none of that name."""
+        return unpacked(super().pop(name, default))
+
+    def __iter__(self) -> Iterator[str]:  # or a copy would be made of what is packed
+        return super().__iter__()
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        """Return a view of the values."""
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
+        """Return a view of the names and values."""
+        return ItemsView(self)
+
+
 Records = list[Record]
 
 
@@ -399,7 +437,7 @@ def records_of(value: Any) -> Records:
     """Return the objects of a JSON array, none for any other value."""
     if not isinstance(value, list):
         return []
-    return [Record(each) for each in value if isinstance(each, dict)]
+    return [record_of(each) for each in value if isinstance(each, dict)]
 
 
 def role_of(value: Any) -> Role | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.redaction.redact import redact
+from kbtui.text import Packed, pack, unpack
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -51,7 +52,7 @@ class Redactor:
             if text is not None:
                 record["content"] = text
 
-    def _redact_parallel(self, texts: Sequence[str]) -> list[str | None]:
+    def _redact_parallel(self, texts: Sequence[Packed]) -> list[Packed | None]:
         from concurrent.futures import ProcessPoolExecutor
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import get_context
@@ -70,13 +71,18 @@ class Redactor:
             return redacted(texts)
 
 
-def redacted(texts: Sequence[str]) -> list[str | None]:
+def redacted(texts: Sequence[Packed]) -> list[Packed | None]:
     """Return the texts with their secrets redacted, None for one without any: most have none."""
-    return [None if (clean := redact(text).text) == text else clean for text in texts]
+    return [_redacted(unpack(text)) for text in texts]
 
 
-def _split(texts: Sequence[str]) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
+def _redacted(text: str) -> Packed | None:
+    clean = redact(text).text
+    return None if clean == text else pack(clean)
+
+
+def _split(texts: Sequence[Packed]) -> list[list[Packed]]:
+    parts: list[list[Packed]] = [[]]
     size = 0
     for text in texts:
         if size >= _PART_SIZE:

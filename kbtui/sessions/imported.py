@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from kbtui.errors import ConflictError
 from kbtui.sessions.store import Claim
+from kbtui.text import unpack
 from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, make_folder, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
@@ -253,6 +254,11 @@ def _with_newline(data: bytes) -> bytes:
     return data if not data or data.endswith(b"\n") else data + b"\n"
 
 
+def _unpacked(record: dict[str, Any]) -> dict[str, Any]:
+    kept = record.get("content", "")
+    return record if isinstance(kept, str) else {**record, "content": unpack(kept)}
+
+
 def _serialize(records: list[dict[str, Any]]) -> bytes:
     """Serialize records, and set the length of each block."""
     starts = [number for number, each in enumerate(records) if each.get("kind") == "import"]
@@ -260,6 +266,6 @@ def _serialize(records: list[dict[str, Any]]) -> bytes:
         records[start]["lines"] = end - start - 1
     written = io.BytesIO()  # joining them would take as much again
     for each in records:
-        line = json.dumps(each, ensure_ascii=False, separators=(",", ":"))
+        line = json.dumps(_unpacked(each), ensure_ascii=False, separators=(",", ":"))
         written.write(line.encode("utf-8", "replace") + b"\n")
     return written.getvalue()

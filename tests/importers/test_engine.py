@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import tracemalloc
 import weakref
 from collections import Counter
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ import pytest
 from kbtui.errors import NotFoundError, StoppedError, StorageError
 from kbtui.history.change import new_batch_id
 from kbtui.history.door import Door
+from kbtui.importers import engine
 from kbtui.importers.batches import batches
 from kbtui.importers.engine import (
     Report,
@@ -664,3 +666,27 @@ def test_conversations_stay_where_the_notes_that_came_with_them_can_not_be_undon
     assert said(kb) == before
     _undo(kb, report.batch)
     assert (said(kb), [*kb.library.infos()]) == ({}, [])
+
+
+def test_a_long_conversation_with_emoji_takes_little_more_memory_than_its_file(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    texts = [f"{n} \N{SLIGHTLY SMILING FACE} {'word ' * 60}" for n in range(6_000)]
+    export = tmp_path / "a.json"
+    export.write_text(json.dumps([claude("c1", *texts)], ensure_ascii=False), "utf-8")
+    tracemalloc.start()
+    report = bring(kb, export, lambda *_: tracemalloc.reset_peak())  # reading has its own test
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert report.messages == len(texts)
+    assert peak < 2.5 * export.stat().st_size
+
+
+def test_many_messages_are_written_before_more_are_read(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MAX_RECORDS", 3)
+    export = written(tmp_path / "a.json", [claude(f"c{n}", "Hello.", "Hi.") for n in range(3)])
+    found: list[int] = []
+    bring(kb, export, lambda *_: found.append(len([*kb.workspace.sessions.glob("claude_*")])))
+    assert found == [0, 1, 2]

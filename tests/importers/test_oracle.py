@@ -22,7 +22,7 @@ from kbtui.errors import KbtuiError
 from kbtui.importers.accounting import Account, bare, leaves_of
 from kbtui.importers.engine import Report, left_over, run, sources_of, take_back
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.port import ImportedNote
+from kbtui.importers.port import ImportedConversation, ImportedMessage, ImportedNote
 from kbtui.knowledge_base import KnowledgeBase
 from tests.importers.exports import written
 
@@ -300,3 +300,14 @@ def test_an_account_finds_a_text_wherever_an_item_has_it() -> None:
     account.close()
     assert dict(account.missing) == {"lost": 1}
     assert account.firsts == {"lost": "a.json"}
+
+
+def test_no_text_of_a_conversation_of_many_thousand_messages_counts_as_lost() -> None:
+    texts = [*(f"{n} six seven eight nine" for n in range(60_000)), "What nobody was told of."]
+    account = Account()
+    account.begin("a.json")
+    account.add("a.json", {"messages": [{"text": each, "again": each} for each in texts]})
+    messages = tuple(ImportedMessage("user", each) for each in texts[:-1])
+    account.settle(ImportedConversation("1", "A", None, None, messages))
+    account.close()
+    assert dict(account.missing) == {"messages[].text": 1, "messages[].again": 1}

@@ -16,6 +16,7 @@ from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import (
     Record,
+    json_lines,
     json_list,
     paragraphs,
     read_each,
@@ -98,11 +99,73 @@ def test_a_text_in_two_notations_is_kept_once() -> None:
     said = [{"text": each, "content": [{"type": "text", "text": each}]} for each in texts]
     data = json.dumps([{"chat_messages": said}], ensure_ascii=False).encode()
 
-    (found,) = elements(io.BytesIO(data))
+    (found,) = elements(io.BytesIO(data), make=dict)
 
-    assert found == {"chat_messages": said}
     twice = [(each["text"], each["content"][0]["text"]) for each in found["chat_messages"]]
+    assert [one.decode() for one, _ in twice] == texts
     assert all(one is other for one, other in twice)
+
+
+EMOJI = "\N{SLIGHTLY SMILING FACE}"
+
+
+def _wide(size: int = 6_000) -> dict[str, Any]:
+    """A conversation of so many messages with an emoji in each, all of half a kilobyte."""
+    texts = [f"{n} {EMOJI} {'word ' * 100}" for n in range(size)]
+    return {
+        "id": "c",
+        "messages": [{"n": each[:9], "text": each, "parts": [each]} for each in texts],
+    }
+
+
+@pytest.mark.parametrize("form", ["list", "lines"])
+def test_the_texts_of_a_long_conversation_take_what_they_take_in_the_file(
+    tmp_path: Path, form: str
+) -> None:
+    value = _wide()
+    data = json.dumps([value] if form == "list" else value, ensure_ascii=False).encode()
+    (tmp_path / "a").write_bytes(data)
+    expected = json.dumps(value)
+    del value
+    with OpenedExport(tmp_path / "a") as opened:
+        tracemalloc.start()
+        reader = json_list if form == "list" else json_lines
+        (record,) = reader(opened, opened.names[0])
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert held < 1.3 * len(data)
+    assert json.dumps(record) == expected
+
+
+def test_nobody_notices_that_a_record_is_packed(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps([_wide()], ensure_ascii=False), "utf-8")
+    with OpenedExport(tmp_path / "a.json") as opened:
+        (record,) = json_list(opened, "a.json")
+    assert isinstance(record, Record)
+    message = record.records("messages")[7]
+    text = f"7 {EMOJI} {'word ' * 100}"
+    plain = {"n": text[:9], "text": text, "parts": [text]}
+    assert (message["text"], message.get("text"), message.text("text")) == (text, text, text)
+    assert message.words("text") == text.strip()
+    assert {**message} == dict(message) == Record(message) == plain
+    assert [*message.items()] == [*plain.items()]
+    assert [*message.values()] == [*plain.values()]
+    assert message.pop("parts") == [text]
+    assert message.get("parts", "none") == "none"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"), [(b"}", "more follows"), (b' {"a": 1}', "more follows"), (b"", "breaks off")]
+)
+def test_a_long_line_that_is_broken_is_named(tmp_path: Path, more: bytes, why: str) -> None:
+    line = json.dumps(_wide()).encode()
+    file = tmp_path / "a.jsonl"
+    file.write_bytes((line + more if more else line[:-1]) + b'\n{"id": 2}\n')
+    with OpenedExport(file) as opened:
+        found, broken = json_lines(opened, opened.names[0])
+    assert found == {"id": 2}
+    assert isinstance(broken, Skipped)
+    assert why in broken.why
 
 
 def _long(last: str, size: int = 4_000) -> bytes:

@@ -166,24 +166,29 @@ class _Extras:
 
 
 def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]:
+    talk, files = _converted(name, element, extras)
+    element.clear()  # it is as large as what came of it
+    yield talk
+    yield from extras.take(files)
+
+
+def _converted(name: str, element: Record, extras: _Extras) -> tuple[Item, list[_File]]:
     id_, title = element.text("conversation_id", "id"), element.line("title")
     tree = element.record("mapping")
     nodes = {key: node for key in tree if (node := tree.record(key))}
     if not nodes:
         why = "It has no messages: its tree is missing."
-        yield Skipped(place_of(name, title, id_), why, lost=True)
-        return
+        return Skipped(place_of(name, title, id_), why, lost=True), []
     messages, branches = _branch(nodes, element.text("current_node"))
     for message in messages:
         extras.context(message, element.time("update_time"))
     converted = tuple(filter(None, map(_message, messages)))
     if not converted:
-        yield Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
-        return
+        return Skipped(place_of(name, title, id_), "It holds no messages that were shown."), []
     files = [each for message in messages for each in _files(message)]
     if (project := element.text("gizmo_id")).startswith("g-p-"):
         extras.projects[project] += 1
-    yield ImportedConversation(
+    talk = ImportedConversation(
         id_ or identity_of(converted, element.get("create_time")),
         title,
         *dated(converted, element.time("create_time"), element.time("update_time")),
@@ -192,7 +197,7 @@ def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]
         branches,
         Counter((*filter(None, map(_hidden_kind, messages)), *extras.missing(files))),
     )
-    yield from extras.take(files)
+    return talk, files
 
 
 def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:

@@ -136,14 +136,20 @@ def _from_design(value: Record) -> Record:
 
 
 def _conversation(name: str, value: Record) -> Iterator[Item]:
+    items = _converted(name, value)
+    value.clear()  # it is as large as what came of it
+    yield from items
+
+
+def _converted(name: str, value: Record) -> list[Item]:
+    """Return a conversation, and the texts of its attachments."""
     id_, title = value.text("uuid"), value.line("name")
     branch, branches = _branch(value.records("chat_messages"))
     titles: dict[str, str] = {}
     converted = tuple(each for message in branch if (each := _message(message, titles)) is not None)
     if not converted:
-        yield Skipped(place_of(name, title, id_), "It holds no messages.")
-        return
-    yield ImportedConversation(
+        return [Skipped(place_of(name, title, id_), "It holds no messages.")]
+    talk = ImportedConversation(
         id_ or identity_of(converted, value.get("created_at")),
         title,
         *dated(converted, value.time("created_at"), value.time("updated_at")),
@@ -152,8 +158,7 @@ def _conversation(name: str, value: Record) -> Iterator[Item]:
         branches=branches,
         named=Counter(kind for message in branch for kind in _omitted_kinds(message)),
     )
-    for message in branch:
-        yield from _attachments(message)
+    return [talk, *(note for message in branch for note in _attachments(message))]
 
 
 def _attachments(message: Record) -> Iterator[Item]:

@@ -61,7 +61,7 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
     files = [_file(each) for message in messages for each in _attached(message)]
     named.update("file" for file in files if file is None)
     created = record.time("created_at") or chat.time("timestamp")
-    yield ImportedConversation(
+    talk = ImportedConversation(
         id_ or digest(title, converted[0].text),
         title,
         *dated(converted, created, record.time("updated_at")),
@@ -69,6 +69,9 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
         branches=branches,
         named=named,
     )
+    record.clear()  # it is as large as what came of it
+    del chat, tree, messages
+    yield talk
     yield from filter(None, files)
 
 

@@ -6,16 +6,17 @@ Dates are in the phone's format; the number that exceeds twelve in any line is t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import file_of, file_source
-from kbtui.text import clean
+from kbtui.text import Packed, clean, pack, unpack
 
 _LINE = re.compile(
     r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),?\s(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
@@ -30,7 +31,10 @@ _OMITTED = re.compile(
 _TITLE = re.compile(r"(?:WhatsApp[^-]*?(?:with|mit|avec|con|met)\s+|_chat\b)", re.IGNORECASE)
 _INVISIBLE = str.maketrans("\u202f\xa0", "  ", "\u200e\u200f\u202a\u202c\ufeff")
 _MAX_PROBED = 30
+_MONTHS = 12
 _COPY = re.compile(r"\s*\(\d+\)\Z")
+_Date: TypeAlias = tuple[bool, bool, bool]
+"""Whether the first and the second number of a date are a day, and whether its clock has halves."""
 _GENERIC_NAMES = {"whatsapp", "chat", "_chat"}
 
 
@@ -49,18 +53,23 @@ def _is_chat(head: bytes) -> bool:
 
 
 def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
-    with opened.open(name) as stream:
-        text = clean(stream.read().decode("utf-8", "replace")).translate(_INVISIBLE)
-    matches = list(_messages(text))
-    day_first = _is_day_first(matches)
-    writers = {found[1] for each in matches if (found := _WHO.match(each[8]))}
+    said: list[Packed] = []
+    dates: set[_Date] = set()
+    writers: set[str] = set()
+    for each in _messages(_lines(opened, name)):
+        said.append(pack(each.string))
+        dates.add((int(each[1]) > _MONTHS, int(each[2]) > _MONTHS, bool(each[7])))
+        if found := _WHO.match(each[8]):
+            writers.add(found[1])
+    day_first = _is_day_first(dates)
     title = _title(opened, name) or ", ".join(sorted(writers)[:3])
     others = writers - {title}
     owner = others.pop() if title in writers and len(others) == 1 else ""
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
     files: list[str] = []
-    lines = [_line(each, folder, names, files, owner, day_first=day_first) for each in matches]
+    matches = filter(None, map(_LINE.match, map(unpack, said)))
+    lines = (_line(each, folder, names, files, owner, day_first=day_first) for each in matches)
     identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
     talks = list(by_month(identity, title, lines))
     if not talks:
@@ -73,10 +82,16 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
 SOURCE = file_source("WhatsApp", "whatsapp", _exports, _chat)
 
 
-def _messages(text: str) -> Iterator[re.Match[str]]:
+def _lines(opened: OpenedExport, name: str) -> Iterator[str]:
+    with opened.open(name) as stream:
+        for line in iter(stream.readline, b""):
+            yield from clean(line.decode("utf-8", "replace")).translate(_INVISIBLE).splitlines()
+
+
+def _messages(lines: Iterable[str]) -> Iterator[re.Match[str]]:
     """Yield the messages; a line without a date continues the message before."""
     gathered: list[str] = []
-    for line in text.splitlines():
+    for line in lines:
         if _LINE.match(line) and gathered:
             if found := _LINE.match("\n".join(gathered)):
                 yield found
@@ -86,10 +101,10 @@ def _messages(text: str) -> Iterator[re.Match[str]]:
         yield found
 
 
-def _is_day_first(matches: list[re.Match[str]]) -> bool:
-    if any(int(each[1]) > 12 for each in matches):
+def _is_day_first(dates: Collection[_Date]) -> bool:
+    if any(is_day for is_day, _, _ in dates):
         return True
-    return not any(int(each[2]) > 12 for each in matches) and not any(each[7] for each in matches)
+    return not any(is_day or has_half for _, is_day, has_half in dates)
 
 
 def _title(opened: OpenedExport, name: str) -> str:

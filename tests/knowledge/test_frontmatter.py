@@ -55,8 +55,8 @@ def test_scalars_are_read_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("head", "why"),
     [
-        ("a: &x 1\nb: *x", "anchors"),
-        ("a: *x", "alias"),
+        ("a: *x", "no `&x` stands in front"),
+        ("a: &x [*x]", "hold itself"),
         ("a: !!python/object/apply:os.system [ls]", "tags"),
         ("a: ! x", "tags"),
         ("a: 1\na: 2", "twice"),
@@ -84,7 +84,101 @@ def test_what_is_refused_is_said_and_never_rewritten(head: str, why: str) -> Non
 def test_a_bomb_of_aliases_is_refused_at_once() -> None:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{b}: &{b} [{', '.join(['*' + a] * 9)}]" for a, b in pairwise("abcdefghi")]
-    assert "anchors" in (parse("---\n" + "\n".join(lines) + "\n---\n").problem or "")
+    assert "aliases" in (parse("---\n" + "\n".join(lines) + "\n---\n").problem or "")
+
+
+WITH_ANCHORS = (
+    'a: &x "[[Old]]"\nb: *x\n',
+    'a: &x "[[Old]]" # why\nb: *x # [[Olden]]\n',
+    "a: &x '[[Old]]'\nb: [*x, *x]\n",
+    'a: &x [p, "[[Old]]"]\nb: *x\n',
+    'c: &y\n  - "[[Old]]"\n  - z\nlinks: *y\n',
+    'c: &y\n- "[[Old]]"\n- z\nlinks: *y\n',
+    'd: &z # why\n  k: "[[Old]]"\n  l: 1\ne: *z\n',
+    'd: &z\n  # why\n\n  k: "[[Old]]"\ne: *z\n',
+    'e: &q\nf: {g: &r "[[Old]]", h: *r, i: *q}\n',
+    'i: [&s "[[Old]]", &t 2, *s]\n',
+    "j: &blk |\n  text\n  [[Old]]\nk: *blk\n",
+    "j: &blk >-\n  [[Old]]\n  folded\nk: *blk\n",
+    'base: &b {s: 1, u: "[[Old]]"}\n<<: *b\n',
+    'base: &b\n  s: 1\n  u: "[[Old]]"\nown:\n  <<: *b\n  s: 2\n',
+    '{a: &x "[[Old]]", b: *x}\n',
+    '&k key: &v "[[Old]]"\nz: *v\ny: *k\n',
+    'aliases:\n- &n Anker\n- "[[Old]]"\n- *n\n',
+    'a: &x 1\na2: &x 2\nb: *x\nup: "[[Old]]"\n',
+    'a: &x\r\n  k: "[[Old]]"\r\nb: *x\r\n',
+    'a: &u-n_1 "[[Old]]"\nb: *u-n_1\n',
+)
+
+
+@pytest.mark.parametrize("head", WITH_ANCHORS)
+def test_a_head_with_anchors_changes_where_it_is_asked_to_alone(head: str) -> None:
+    text = f"---\n{head}---\n[[Old]]\n"
+    assert parse(text).problem is None
+
+    def renamed(_key: str, value: str) -> str | None:
+        return value.replace("[[Old]]", "[[A new: name]]") if "[[Old]]" in value else None
+
+    assert replace_scalars(text, renamed) == text.replace("[[Old]]", "[[A new: name]]", 1)
+    new = set_keys(text, {"status": "done"})
+    at = text.index("}") if head.startswith("{") else text.index("---", 4)
+    more = ", status: done" if head.startswith("{") else "status: done\n"
+    assert new.replace("\r", "") == (text[:at] + more + text[at:]).replace("\r", "")
+    assert dict(parse(new).values) == {**parse(text).values, "status": "done"}
+    assert set_keys(new, {"status": None}) == text
+
+
+def test_an_alias_says_what_its_anchor_says() -> None:
+    text = "---\na: &x [1, {b: &y two}]\nc: *x\nd: [*y, *x]\ne: &z\nf: *z\n---\n"
+    found = ["1", {"b": "two"}]
+    values = {"a": found, "c": found, "d": ["two", found], "e": "", "f": ""}
+    assert parse(text).values == values
+
+
+@pytest.mark.parametrize(
+    ("head", "changes", "wanted"),
+    [
+        ("a: &x 1\nb: *x\n", {"b": "2"}, 'a: &x 1\nb: "2"\n'),
+        ("a: &x 1\n", {"a": "two"}, "a: &x two\n"),
+        ("a: &x\n", {"a": "two"}, "a: &x two\n"),
+        ("a: &x\n  - 1\n", {"a": "two"}, "a: &x two\n"),
+        ("a: &x [1, 2]\n", {"a": ["one", "2"]}, "a: &x [one, 2]\n"),
+        ("a: [&x p, q]\n", {"a": ["r", "q"]}, "a: [&x r, q]\n"),
+        ("a: [&x p, q]\nb: *x\n", {"a": ["p", "q", "r"]}, "a: [&x p, q, r]\nb: *x\n"),
+        ("a:\n- &x p\n- q\n", {"a": ["r", "q"]}, "a:\n- &x r\n- q\n"),
+        ("a: &x [p]\ntags: *x\n", {"tags": ["p", "q"]}, "a: &x [p]\ntags: [p, q]\n"),
+        ("{a: &x p, b: *x}\n", {"b": "q"}, "{a: &x p, b: q}\n"),
+        ("{a: &x p}\n", {"a": "q"}, "{a: &x q}\n"),
+        ("a: &x p\nb: *x\n", {"a": "q"}, None),
+        ("a: &x p\nb: *x\n", {"a": None}, None),
+        ("a: [&x p, q]\nb: *x\n", {"a": ["q"]}, None),
+    ],
+)
+def test_an_anchor_is_neither_lost_nor_what_an_alias_says_changed(
+    head: str, changes: dict[str, Any], wanted: str | None
+) -> None:
+    text = f"---\n{head}---\n"
+    if wanted is None:
+        with pytest.raises(UnreadableError):
+            set_keys(text, changes)
+    else:
+        assert set_keys(text, changes) == f"---\n{wanted}---\n"
+
+
+@pytest.mark.parametrize("key", ["aliases", "tags", "related", "alias"])
+def test_dates_in_lists_of_texts_are_written_as_text(key: str) -> None:
+    day = "2026-11-27"
+    new = set_keys("# a\n", {key: [day, "b"]})
+    assert f'{key}: ["{day}", b]\n' in new
+    assert set_keys(f"---\n{key}: b\n---\n", {key: day}) == f'---\n{key}: "{day}"\n---\n'
+    block = f"---\n{key}:\n- {day}\n---\n"
+    assert set_keys(block, {key: [day, "2026-01-05"]}) == block.replace(
+        f"- {day}\n", f'- {day}\n- "2026-01-05"\n'
+    )
+    flow = f"---\n{key}: [{day}]\n---\n"
+    assert set_keys(flow, {key: [day, "2026-01-05"]}) == flow.replace("]", ', "2026-01-05"]')
+    assert set_keys(flow, {key: ["2026-01-05"]}) == f'---\n{key}: ["2026-01-05"]\n---\n'
+    assert "dates: [2026-11-27]\n" in set_keys("# a\n", {"dates": [day]})
 
 
 def test_only_the_value_asked_for_changes() -> None:

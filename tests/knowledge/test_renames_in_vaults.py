@@ -257,6 +257,17 @@ def test_links_in_a_head_that_cannot_be_read_are_known_and_named(kb: KnowledgeBa
     assert place.read_text("utf-8").startswith("---\nrelated: [[Alpha]], [[B]]\n---\n")
 
 
+def test_a_link_with_an_anchor_changes_in_place(kb: KnowledgeBase) -> None:
+    text = '---\nup: &x "[[Alpha]]" # [[Alpha]]\nall: [*x, &y B, *y]\n---\n[[Alpha]]\n'
+    place = kb.workspace.root / "n.md"
+    place.write_text(text, "utf-8")
+    kb.history.adopt(settle=0.0)
+    assert not kb.library.rename("Alpha", "New name").unmended
+    head, _, rest = text.partition(" # ")
+    mended = rest.replace("\n[[Alpha]]", "\n[[New name]]")
+    assert place.read_text("utf-8") == f"{head.replace('Alpha', 'New name')} # {mended}"
+
+
 def _noted(kb: KnowledgeBase, text: str) -> Path:
     """Write a note in a folder beside Alpha's, and have it read."""
     place = kb.workspace.root / "other/n.md"

@@ -39,7 +39,7 @@ def test_words_and_dates_become_other_values() -> None:
 def test_anchors_are_followed_without_a_limit() -> None:
     text = "a: &a [x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
     assert yaml.safe_load(text)["c"] == [[["x"], ["x"]]] * 2, (
-        f"`_refuse_anchors_and_tags` of {_EDIT} may leave anchors to PyYAML"
+        f"`_MAX_VALUES` of {_EDIT} may be left to PyYAML"
     )
 
 

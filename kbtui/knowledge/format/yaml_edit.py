@@ -2,8 +2,8 @@
 
 The reader returns a tree of nodes with their offsets, so that a single value can be edited in
 place. Scalars stay strings: ``no`` is the text ``no``, a date is its digits. Input that could grow
-without bound or run code is refused: more than 64 KB, more than 20 levels, anchors, aliases and
-tags; so are duplicate keys, of which only one could be kept.
+without bound or run code is refused: more than 64 KB, more than 20 levels, aliases that stand for
+more than 10,000 values, and tags; so are duplicate keys, of which only one could be kept.
 
 Each change edits the smallest possible span: a scalar keeps its quotes and trailing comment, a list
 keeps its unchanged items. The result is parsed again and compared with the request; on a difference
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -26,6 +26,7 @@ import yaml
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
+_MAX_VALUES = 10_000
 _MAX_KEPT = 100  # characters of a text that is remembered as plain
 _CAUSES = (
     (
@@ -60,6 +61,9 @@ class Node:
 
     `style` is the quote or block indicator of a scalar (empty when plain), and ``flow`` or
     ``block`` for a collection. `children` has the items of a list, or alternating keys and values.
+    `outer` is where the anchor in front of it begins, or `start`. An alias has the value of its
+    anchor, and the ``*name`` as its text, of which no part can be changed. `size` is the number of
+    values in it.
     """
 
     kind: Literal["scalar", "list", "mapping"]
@@ -68,6 +72,15 @@ class Node:
     style: str
     value: str = ""
     children: list[Node] = field(default_factory=list)
+    anchor: str = ""
+    outer: int = -1
+    is_alias: bool = False
+    size: int = field(default=1, compare=False)
+
+    def __post_init__(self) -> None:
+        """Set `outer` for a value without an anchor."""
+        if self.outer < 0:
+            self.outer = self.start
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Yield the keys and values of a mapping in the order written."""
@@ -83,12 +96,14 @@ class Node:
 
     def content_end(self) -> int:
         """Return the offset after the value's last character; a block's own end is too far."""
-        if self.kind != "scalar" and self.style == "block" and self.children:
+        if self.kind != "scalar" and self.style == "block" and self.children and not self.is_alias:
             return self.children[-1].content_end()
         return self.end
 
     def keys(self) -> Iterator[Node]:
-        """Yield every key in this subtree."""
+        """Yield every key in this subtree that is written there."""
+        if self.is_alias:
+            return
         for number, child in enumerate(self.children):
             if self.kind == "mapping" and number % 2 == 0:
                 yield child
@@ -96,7 +111,9 @@ class Node:
                 yield from child.keys()
 
     def scalars(self) -> Iterator[Node]:
-        """Yield every scalar in this subtree except keys."""
+        """Yield every scalar in this subtree that is written there, except keys."""
+        if self.is_alias:
+            return
         if self.kind == "scalar":
             yield self
             return
@@ -181,7 +198,7 @@ def _error_text(error: yaml.MarkedYAMLError, text: str) -> str:
     return f"{where}{error.problem or error.context or 'not valid YAML'}"
 
 
-def _node(event: Any) -> Node | None:
+def _node(event: Any, anchors: Mapping[str, Node]) -> Node | None:
     """Return the node an event starts, or None if it starts none."""
     kind = type(event)  # `match` with classes takes three times as long
     if kind is yaml.ScalarEvent:
@@ -191,29 +208,44 @@ def _node(event: Any) -> Node | None:
     if kind is yaml.SequenceStartEvent:
         return Node("list", *_span(event), "flow" if event.flow_style else "block")
     if kind is yaml.AliasEvent:
-        raise FrontmatterError(f"{_line(event)}: YAML aliases (`*name`) aren't read")
+        return _alias(event, anchors.get(event.anchor))
     return None
+
+
+def _alias(event: Any, of: Node | None) -> Node:
+    if of is None:
+        raise FrontmatterError(f"{_line(event)}: no `&{event.anchor}` stands in front of it")
+    if of.end < of.start:
+        raise FrontmatterError(f"{_line(event)}: `*{event.anchor}` would hold itself")
+    start, end = _span(event)
+    return replace(of, start=start, end=end, style="", anchor="", outer=start, is_alias=True)
 
 
 def _build(text: str) -> Node | None:
     root: Node | None = None
     open_nodes: list[Node] = []
+    anchors: dict[str, Node] = {}
     events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
     event: Any
     for event in events:
         if isinstance(event, yaml.CollectionEndEvent):
-            _close(open_nodes.pop(), _span(event)[1])
+            _close(open_nodes.pop(), event, has_aliases=bool(anchors))
         if isinstance(event, yaml.DocumentStartEvent) and root is not None:
             raise FrontmatterError(f"{_line(event)}: it holds a second YAML document")
-        node = _node(event)
+        node = _node(event, anchors)
         if node is None:
             continue
-        _refuse_anchors_and_tags(event)
+        if not node.is_alias:
+            _refuse_tags(event)
+            if event.anchor is not None:
+                _anchor(node, event, text)
+                anchors[event.anchor] = node
         if open_nodes:
             open_nodes[-1].children.append(node)
         else:
             root = node
-        if node.kind != "scalar":
+        if node.kind != "scalar" and not node.is_alias:
+            node.end = -1  # until it is closed
             open_nodes.append(node)
             if len(open_nodes) > MAX_DEPTH:
                 raise FrontmatterError(f"{_line(event)}: it is nested over {MAX_DEPTH} levels")
@@ -228,16 +260,24 @@ def _line(event: Any) -> str:
     return f"line {event.start_mark.line + 2}"
 
 
-def _refuse_anchors_and_tags(event: Any) -> None:
-    if event.anchor is not None:
-        raise FrontmatterError(f"{_line(event)}: YAML anchors (`&name`) aren't read")
+def _anchor(node: Node, event: Any, text: str) -> None:
+    """Note a node's anchor, and that the node begins behind it."""
+    node.anchor = event.anchor
+    behind = _ANCHOR.match(text, node.start)
+    node.start = min(behind.end(), node.end) if behind else node.start
+
+
+def _refuse_tags(event: Any) -> None:
     # Only explicit tags arrive here; the base loader resolves none itself.
     if event.tag is not None:
         raise FrontmatterError(f"{_line(event)}: YAML tags (`!name`) aren't read")
 
 
-def _close(node: Node, end: int) -> None:
-    node.end = end
+def _close(node: Node, event: Any, *, has_aliases: bool) -> None:
+    node.end = _span(event)[1]
+    node.size = 1 + sum(each.size for each in node.children)
+    if node.size > _MAX_VALUES and has_aliases:
+        raise FrontmatterError(f"{_line(event)}: its aliases stand for over {_MAX_VALUES:,} values")
     if node.kind != "mapping":
         return
     seen: set[str] = set()
@@ -249,9 +289,12 @@ def _close(node: Node, end: int) -> None:
         seen.add(key.value)
 
 
+_ANCHOR = re.compile(r"&[^\s,\[\]{}]+(?:\s+#[^\n]*(?=\n))*\s*")
 # The existing key after which a new key is inserted; others go to the end.
 _INSERT_AFTER = {"updated": "created", "created": "type"}
-_TEXTS = frozenset({"title", "summary", "description"})  # properties that hold text
+_TEXTS = frozenset(  # properties that hold text
+    {"title", "summary", "description", "aliases", "alias", "tags", "tag", "related"}
+)
 _DASH = re.compile(r"^[ \t]*-", re.MULTILINE)
 
 Edit = tuple[int, int, str]
@@ -377,7 +420,7 @@ class _BlockEditor:
         self._newline = newline
         self._edits: list[Edit] = []
         self._new: dict[int, list[str]] = {}
-        first = root.children[0].start if root.children else 0
+        first = root.children[0].outer if root.children else 0
         self._indent = " " * (first - self._line_start(first))
 
     def change(self, key: str, value: Any) -> None:
@@ -402,23 +445,26 @@ class _BlockEditor:
 
     def _replace(self, key: Node, node: Node, value: Any) -> None:
         if isinstance(value, list | tuple):
-            if node.kind == "list" and node.children and value:
+            if node.kind == "list" and node.children and value and not node.is_alias:
                 self._edits += self._list_edits(key, node, value)
                 return
         elif node.kind == "scalar" and node.style not in {"|", ">"} and node.end > node.start:
             new = property_text(key.value, value, node.style)
             self._edits.append((node.start, node.end, new))
             return
-        colon = self._text.index(":", key.end) + 1
+        before = self._text.index(":", key.end) + 1
+        if node.anchor:
+            before = node.outer + len(f"&{node.anchor}")
         end = self._value_end(node)
-        self._edits.append((colon, max(colon, end), f" {property_text(key.value, value)}"))
+        self._edits.append((before, max(before, end), f" {property_text(key.value, value)}"))
 
     def _list_edits(self, key: Node, node: Node, value: list[Any] | tuple[Any, ...]) -> list[Edit]:
         if node.style == "flow":
-            return flow_list_edits(self._text, node, list(value))
-        return self._block_list_edits(key.end, node, list(value))
+            return flow_list_edits(self._text, node, list(value), is_text=key.value in _TEXTS)
+        return self._block_list_edits(key, node, list(value))
 
-    def _block_list_edits(self, after: int, node: Node, value: list[Any]) -> list[Edit]:
+    def _block_list_edits(self, key: Node, node: Node, value: list[Any]) -> list[Edit]:
+        after, is_text = key.end, key.value in _TEXTS
         starts: list[int] = []
         for item in node.children:
             found = _DASH.search(self._text, after, item.start + 1)
@@ -431,13 +477,14 @@ class _BlockEditor:
         indent = self._text[starts[0] : dash]
 
         def lines(items: list[Any]) -> str:
-            return "".join(f"{indent}- {value_text(item)}{self._newline}" for item in items)
+            texts = (value_text(item, is_text=is_text) for item in items)
+            return "".join(f"{indent}- {text}{self._newline}" for text in texts)
 
         edits: list[Edit] = []
         for tag, low, high, new_low, new_high in _opcodes(node, value):
             old, new = node.children[low:high], value[new_low:new_high]
             if tag == "replace" and _one_to_one(old, new):
-                edits += _in_place(old, new)
+                edits += _in_place(old, new, is_text=is_text)
             else:
                 edits.append((starts[low], starts[high], lines(new)))
         return edits
@@ -464,7 +511,7 @@ class _FlowEditor:
         self._pairs = {key.value: (key, value) for key, value in root.pairs()}
         numbers = {key: number for number, key in enumerate(self._pairs)}
         self._pieces: dict[str, Piece] = {
-            key: (numbers[key], text[pair[0].start : pair[1].end])
+            key: (numbers[key], text[pair[0].outer : pair[1].end])
             for key, pair in self._pairs.items()
         }
 
@@ -477,18 +524,24 @@ class _FlowEditor:
         else:
             old_key, old = self._pairs[key]
             style = old.style if old.kind == "scalar" else ""
-            head = self._text[old_key.start : old.start].rstrip()
+            head = self._text[old_key.outer : old.outer].rstrip()
             if not head.endswith(":"):
                 head += ":"
-            number = self._pieces[key][0]
-            self._pieces[key] = (number, f"{head} {property_text(key, value, style, flow=True)}")
+            number, new = self._pieces[key][0], property_text(key, value, style, flow=True)
+            self._pieces[key] = (number, f"{head} {_anchored(old, new)}")
 
     def finish(self) -> list[Edit]:
-        spans = [(key.start, value.end) for key, value in self._root.pairs()]
+        spans = [(key.outer, value.end) for key, value in self._root.pairs()]
         return [_rebuilt(self._text, self._root, spans, list(self._pieces.values()))]
 
 
-def flow_list_edits(text: str, node: Node, value: list[Any]) -> list[Edit]:
+def _anchored(node: Node, text: str) -> str:
+    return f"&{node.anchor} {text}" if node.anchor else text
+
+
+def flow_list_edits(
+    text: str, node: Node, value: list[Any], *, is_text: bool = False
+) -> list[Edit]:
     """Return the edits that turn a bracketed list into `value`, keeping unchanged items."""
     pieces: list[Piece] = []
     at = 0
@@ -497,17 +550,20 @@ def flow_list_edits(text: str, node: Node, value: list[Any]) -> list[Edit]:
         at = high
         new = value[new_low:new_high]
         if tag == "replace" and _one_to_one(node.children[low:high], new):
-            edits = _in_place(node.children[low:high], new, flow=True)
-            pieces += [(low + offset, edit[2]) for offset, edit in enumerate(edits)]
+            edits = _in_place(node.children[low:high], new, flow=True, is_text=is_text)
+            pieces += [
+                (number, _anchored(node.children[number], edit[2]))
+                for number, edit in enumerate(edits, low)
+            ]
         else:
-            pieces += [(None, value_text(item, flow=True)) for item in new]
+            pieces += [(None, value_text(item, flow=True, is_text=is_text)) for item in new]
     pieces += [_kept_piece(text, node, number) for number in range(at, len(node.children))]
-    return [_rebuilt(text, node, [(item.start, item.end) for item in node.children], pieces)]
+    return [_rebuilt(text, node, [(item.outer, item.end) for item in node.children], pieces)]
 
 
 def _kept_piece(text: str, node: Node, number: int) -> Piece:
     item = node.children[number]
-    return number, text[item.start : item.end]
+    return number, text[item.outer : item.end]
 
 
 def _opcodes(node: Node, value: list[Any]) -> list[tuple[str, int, int, int, int]]:
@@ -527,9 +583,11 @@ def _one_to_one(nodes: list[Node], values: list[Any]) -> bool:
     )
 
 
-def _in_place(nodes: list[Node], values: list[Any], *, flow: bool = False) -> list[Edit]:
+def _in_place(
+    nodes: list[Node], values: list[Any], *, flow: bool = False, is_text: bool = False
+) -> list[Edit]:
     return [
-        (node.start, node.end, value_text(value, node.style, flow=flow))
+        (node.start, node.end, value_text(value, node.style, flow=flow, is_text=is_text))
         for node, value in zip(nodes, values, strict=True)
     ]
 
@@ -561,8 +619,11 @@ def as_loaded(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
-    """Format any value on one line; `style` is the scalar's previous quote."""
+def value_text(value: Any, style: str = "", *, flow: bool = False, is_text: bool = False) -> str:
+    """Format any value on one line; `style` is the scalar's previous quote.
+
+    A text that reads as a date is one, unless the value `is_text`, a list of such texts, too.
+    """
     if isinstance(value, Mapping):
         pairs = (
             f"{scalar_text(str(key), flow=True)}: {value_text(item, flow=True)}"
@@ -570,9 +631,11 @@ def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
         )
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(value_text(item, flow=True) for item in value) + "]"
+        items = (value_text(item, flow=True, is_text=is_text) for item in value)
+        return "[" + ", ".join(items) + "]"
     if isinstance(value, str):
-        return scalar_text(value, style, flow=flow)
+        is_quoted = is_text and not style and _is_timestamp(value)
+        return scalar_text(value, '"' if is_quoted else style, flow=flow)
     # Numbers, dates and booleans are meant as such, unless they were quoted before.
     text = str(as_loaded(value))
     return scalar_text(text, style, flow=flow) if style in {"'", '"'} else text
@@ -580,8 +643,7 @@ def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
 
 def property_text(key: str, value: Any, style: str = "", *, flow: bool = False) -> str:
     """Format the value of a property on one line; a date in one that holds text is quoted."""
-    is_date = key in _TEXTS and isinstance(value, str) and not style and _is_timestamp(value)
-    return value_text(value, '"' if is_date else style, flow=flow)
+    return value_text(value, style, flow=flow, is_text=key in _TEXTS)
 
 
 def scalar_text(value: str, style: str = "", *, flow: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from kbtui.importers.port import ImportedMessage, Role
 from kbtui.importers.reading import Record, newest
@@ -24,11 +24,11 @@ def branch_of(
     """Return the ids from the root to `current`, else the newest leaf, and how many leaves remain.
 
     `parents` maps every id, in the order of the export, to that of its parent or "". A parent that
-    the export lacks is replaced by what stands before in the export, so that nothing is cut off; a
-    cycle is cut where it closes. A leaf that isn't shown, as an answer that broke off, is none:
-    what is above it takes its place.
+    the export lacks is replaced by what was said before, or stands before in an export without
+    times, so that nothing is cut off; a cycle is cut where it closes. A leaf that isn't shown, as
+    an answer that broke off, is none: what is above it takes its place.
     """
-    parents = _without_gaps(parents)
+    parents = _without_gaps(_in_time(parents, times))
     if current in parents and not is_shown(current):
         current = _above(current, parents, is_shown)
     children: dict[str, int] = dict.fromkeys(parents, 0)
@@ -81,6 +81,20 @@ def _above(id_: str, parents: Mapping[str, str], is_shown: Callable[[str], bool]
         if is_shown(id_):
             return id_
     return ""
+
+
+def _in_time(parents: Mapping[str, str], times: Mapping[str, datetime | None]) -> Mapping[str, str]:
+    """Return the ids by time, if a parent is missing: an export may list the newest first.
+
+    One without a time stays behind the one that it stands behind.
+    """
+    if all(parent in parents or not parent for parent in parents.values()):
+        return parents
+    at: dict[str, datetime] = {}
+    last = min(filter(None, times.values()), default=datetime.min.replace(tzinfo=UTC))
+    for id_ in parents:
+        at[id_] = last = times.get(id_) or last
+    return {id_: parents[id_] for id_ in sorted(parents, key=at.__getitem__)}
 
 
 def _without_gaps(parents: Mapping[str, str]) -> dict[str, str]:

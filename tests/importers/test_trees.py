@@ -22,6 +22,13 @@ def test_a_missing_parent_is_replaced_by_what_stands_before() -> None:
     assert branch_of({"a": "", "b": "a", "d": "gone", "e": "d"}, {}, "e") == (list("abde"), 0)
 
 
+def test_a_missing_parent_is_replaced_by_what_was_said_before_in_a_list_of_any_order() -> None:
+    times = {id_: NOW + timedelta(minutes=ord(id_)) for id_ in "abde"}
+    for order in ("edba", "bead"):
+        parents = {id_: {"b": "a", "d": "gone", "e": "d"}.get(id_, "") for id_ in order}
+        assert branch_of(parents, times) == (list("abde"), 0)
+
+
 def test_a_missing_parent_closes_no_circle() -> None:
     assert branch_of({"e": "d", "d": "gone"}, {}) == (["d", "e"], 0)
 

@@ -44,38 +44,41 @@ _CELL = re.compile(
     r'(?:</div>\s*<div class="content-cell|\Z)',
     re.DOTALL,
 )
-# After the prompt and before the zone, of which only an offset isn't ambiguous.
 _DATE = re.compile(
-    r"<br ?/?>\s*(?:(?P<month>[^\W\d_]{3,12})\.? (?P<day>\d{1,2}), (?P<year>\d{4})"
-    r"|(?P<day_2>\d{1,2})\.? (?:de )?(?P<month_2>[^\W\d_]{3,12})\.? (?:de )?(?P<year_2>\d{4})"
-    r"|(?P<day_3>\d{1,2})[./-](?P<month_3>\d{1,2})[./-](?P<year_3>\d{4})"
-    r"|(?P<year_4>\d{4})[./年-] ?(?P<month_4>\d{1,2})[./月-] ?(?P<day_4>\d{1,2})[.日]?)"
-    r",? (?P<hour>\d{1,2})[:.](?P<minute>\d{2})[:.](?P<second>\d{2})"
-    r"(?: (?P<half>[AaPp])\.?[Mm]\.?)? (?P<zone>[^<]{1,40})(?:<br ?/?>|\Z)"
+    r"<br ?/?>\s*(?P<day>[^<>]{6,60}?)(?P<hour>\d{1,2})[:.](?P<minute>\d{2})[:.](?P<second>\d{2})"
+    r"(?P<rest>[^<>]{0,40})(?:<br ?/?>|\Z)"
 )
-_OFFSET = re.compile(r"(?:GMT|UTC)(?:([+\-\u2212])(\d{1,2})(?::?(\d{2}))?)?\Z")
+"""The line below the prompt that says when, in the language and the order of the account."""
+_PART_OF_DATE = re.compile(r"[^\W\d_]+|\d+")
+_OFFSET = re.compile(r"(?:GMT|UTC)([+\-\u2212])(\d{1,2})(?::?(\d{2}))?")
+_AFTERNOON = re.compile(r"\bp\.? ?m\b|下午|晚上|傍晚|中午|午後|오후|μ\.?μ", re.IGNORECASE)
+_MORNING = re.compile(r"\ba\.? ?m\b|上午|凌晨|早上|清晨|午前|오전|π\.?μ", re.IGNORECASE)
 _MONTHS = {
-    name: number
+    fold(name): number
     for number, names in enumerate(
         (
-            *(
-                "jan gen ene",
-                "feb fev",
-                "mar maa",
-                "apr avr abr",
-                "mai may mei mag",
-                "jun juin giu",
-            ),
-            *("jul juil lug", "aug aou ago", "sep set", "oct okt ott out", "nov", "dec dez dic"),
+            "jan gen ene ian sty led oca tamm янв січ",
+            "feb fev lut uno sub helm фев лют",
+            "mar maa bre мар бер",  # noqa: RUF001
+            "apr avr abr kwi dub nis huht апр кві",
+            "mai may mei mag maj kve touk мая май тра",
+            "jun juin giu iun cze cvn haz kesa июн чер",
+            "jul juil lug iul lip cvc tem hein июл лип",
+            "aug aou ago agu sie srp elok авг сер",  # noqa: RUF001
+            "sep set wrz zar eyl syys сен вер",
+            "oct okt ott out paz rij eki loka окт жов",
+            "nov lis kas marr ноя лис",
+            "dec dez dic des gru pro ara joul дек гру",  # noqa: RUF001
         ),
         1,
     )
     for name in names.split()
 }
-"""How the names of months begin, in the languages with Latin letters that are most written."""
+"""How the names of months begin in the languages with letters that are most written."""
 _ATTACHMENTS = re.compile(r"<br ?/?>\s*Attached \d+ files?\..*\Z", re.DOTALL)
 _ATTACHED = re.compile(r'<a href="[^"]*">([^<]+)</a>(?=\s*(?:<br|\Z))')
 _TAG = re.compile(r"<[^<>]*>")
+_BREAK = re.compile(r"<br ?/?>")
 _HEAD, _MAX_PAGES = 1 << 20, 50
 _SHOWN = 60
 _PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
@@ -156,6 +159,8 @@ def _group(
     """Yield the conversation of a group of activities, and its attached files."""
     # Takeout lists the newest first; activities of equal time keep that order.
     acts = sorted(found, key=lambda each: each.time or _EPOCH)
+    if not any(each.time for each in acts):
+        acts.reverse()
     url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
     folder = PurePosixPath(name).parent
     places = {file: str(folder / file) for act in acts for file in act.attached}
@@ -210,36 +215,44 @@ def _activities(opened: OpenedExport, name: str) -> Iterator[_Activity | Skipped
 
 
 def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
-    """Yield the cells of a page as records in the format of the list."""
+    """Yield the cells of a page as records in the format of the list.
+
+    One whose date can't be read comes without a time, and is counted.
+    """
     undated = 0
     with opened.open(name) as stream:
         for cell in _split_cells(stream):
             parts = _CELL.search(cell.translate(_SPACES))
             if parts is None or not _PRODUCT.search(parts[1]):
                 continue
-            date = _DATE.search(parts[2])
-            time = _time(date) if date else None
-            if date is None or time is None:
-                undated += 1
-                continue
-            prompt = parts[2][: date.start()]
+            prompt, time, answer = _said_when(parts[2])
+            undated += time is None
             beside = _ATTACHMENTS.search(prompt)
             files = _ATTACHED.findall(beside[0]) if beside else []
             prompt = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", prompt))).strip()
-            answer = {"html": parts[2][date.end() :]}
             yield Record(
                 header=parts[1],
                 title=prompt,
-                time=time.isoformat(),
+                time=time.isoformat() if time else None,
                 attachedFiles=[*map(html.unescape, files)],
-                safeHtmlItem=[answer],
+                safeHtmlItem=[{"html": answer}],
             )
     if undated:
         why = (
-            "Its date is in a form that kbtui doesn't know. Takeout gives My Activity as JSON, too."
+            "It is in a form that kbtui doesn't know, so they came in without one."
+            " Takeout gives My Activity as JSON, too."
         )
-        place = f"{counted(undated, 'activity', 'activities')} ({line_of(name)})"
+        place = f"time of {counted(undated, 'activity', 'activities')} ({line_of(name)})"
         yield Skipped(place, why, lost=True)
+
+
+def _said_when(body: str) -> tuple[str, datetime | None, str]:
+    """Split a cell into the prompt, the time and the answer, which stands below both."""
+    for date in _DATE.finditer(body):
+        if time := _time(date):
+            return body[: date.start()], time, body[date.end() :]
+    prompt, *rest = _BREAK.split(body, maxsplit=2)
+    return prompt, None, rest[-1] if rest else ""
 
 
 def _split_cells(stream: IO[bytes]) -> Iterator[str]:
@@ -254,34 +267,47 @@ def _split_cells(stream: IO[bytes]) -> Iterator[str]:
 
 def _time(date: re.Match[str]) -> datetime | None:
     """Return a time in UTC by its stated offset; without one it is taken as it stands."""
-    year, month, day = (
-        next(filter(None, (date[f"{part}{form}"] for form in ("", "_2", "_3", "_4"))))
-        for part in ("year", "month", "day")
-    )
+    said = f"{date['day']} {date['rest']}"
+    day = _day(_OFFSET.sub("", date["day"]))
+    if day is None:
+        return None
     hour = int(date["hour"])
-    if date["half"]:
-        hour = hour % 12 + (12 if date["half"] in "pP" else 0)
-    folded = fold(month)
-    number = int(month) if month.isdecimal() else _MONTHS.get(folded[:4]) or _MONTHS.get(folded[:3])
-    offset = _OFFSET.match(date["zone"].strip())
-    ahead = (
-        timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
-        if offset and offset[2]
-        else timedelta()
-    )
+    if _AFTERNOON.search(said) or _MORNING.search(said):
+        hour = hour % 12 + (12 if _AFTERNOON.search(said) else 0)
+    offset = _OFFSET.search(said)
+    ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)) if offset else timedelta()
     try:
-        here = datetime(
-            int(year),
-            number or 0,
-            int(day),
-            hour,
-            int(date["minute"]),
-            int(date["second"]),
-            tzinfo=UTC,
-        )
+        here = datetime(*day, hour, int(date["minute"]), int(date["second"]), tzinfo=UTC)
         return here + ahead if offset and offset[1] != "+" else here - ahead
     except (ValueError, OverflowError):
         return None
+
+
+def _day(text: str) -> tuple[int, int, int] | None:
+    """Return year, month and day of a date whose year has four digits, or None if it is none."""
+    parts = _PART_OF_DATE.findall(text)
+    numbers = [each for each in parts if each.isdecimal()]
+    months = [found for each in parts if (found := _month(each))]
+    years = [each for each in numbers if len(each) == 4]
+    others = [int(each) for each in numbers if len(each) < 3]
+    is_begun = bool(parts) and (parts[0].isdecimal() or _month(parts[0]) is not None)
+    if (
+        not is_begun
+        or len(years) != 1
+        or len(numbers) != len(others) + 1
+        or len(others) != (1 if months else 2)
+    ):
+        return None
+    year = int(years[0])
+    if months:
+        return year, months[0], others[0]
+    is_year_first = numbers[0] == years[0]
+    return (year, others[0], others[1]) if is_year_first else (year, others[1], others[0])
+
+
+def _month(word: str) -> int | None:
+    folded = fold(word)
+    return _MONTHS.get(folded[:4]) or _MONTHS.get(folded[:3])
 
 
 def _is_of_gemini(record: Record) -> bool:

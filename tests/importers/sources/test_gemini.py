@@ -135,11 +135,16 @@ def _page(file: Path, *cells: str) -> Path:
 
 @pytest.mark.parametrize(
     "date",
-    ["Jan 5, 2026, 10:00:00\u202fAM CET", "5 Jan 2026, 10:00:00 CET", "05.01.2026, 10:00:00 MEZ"],
-    ids=["american", "british", "german"],
+    [
+        *("Jan 5, 2026, 10:00:00\u202fAM CET", "5 Jan 2026, 10:00:00 CET"),
+        *("05.01.2026, 10:00:00 MEZ", "5 sty 2026, 10:00:00 CET", "5 янв. 2026, 10:00:00 GMT"),
+        *("2026. 1. 5. 오후 7:00:00 GMT+09:00", "2026年1月5日 GMT+08:00 18:00:00"),
+        *("2026年1月5日 下午6:00:00 [GMT+08:00]", "5 Oca 2026 10:00:00 TRT"),
+    ],
+    ids=["american", "british", "german", *("pl", "ru", "ko", "zh", "zh-tw", "tr")],
 )
 def test_takeouts_web_page_is_read_as_the_list_is(tmp_path: Path, read: Any, date: str) -> None:
-    later = date.replace("10:00:00", "10:05:00")
+    later = date.replace(":00:00", ":05:00")
     file = _page(
         tmp_path / "MyActivity.html",
         _cell("and &lt;b&gt;?", later, "<p>Yes, <b>b</b>.</p><div>More</div>"),
@@ -151,13 +156,16 @@ def test_takeouts_web_page_is_read_as_the_list_is(tmp_path: Path, read: Any, dat
     assert f"{found.messages[0].time:%Y-%m-%d %H:%M}" == "2026-01-05 10:00"
 
 
-def test_an_activity_of_a_page_whose_date_is_not_known_is_counted(
+def test_an_activity_of_a_page_whose_date_is_not_known_comes_without_a_time(
     tmp_path: Path, read: Any
 ) -> None:
     cells = [_cell("Hello", "2026年1月5日", "<p>Hi</p>"), _cell("Ho", "", "<p>Hi</p>")]
-    (found,) = read(SOURCE, _page(tmp_path / "MyActivity.html", *cells))
-    assert found.place == "2 activities (MyActivity.html)"
-    assert "JSON" in found.why
+    found, told = read(SOURCE, _page(tmp_path / "MyActivity.html", *cells))
+    assert texts(found) == ["Ho", "Hi", "Hello", "Hi"]
+    assert [each.time for each in found.messages] == [None] * 4
+    assert told.place == "time of 2 activities (MyActivity.html)"
+    assert told.lost
+    assert "JSON" in told.why
 
 
 @pytest.mark.parametrize("form", ["list", "page"])

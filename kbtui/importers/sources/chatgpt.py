@@ -49,7 +49,13 @@ from kbtui.text import counted
 _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
 _CITATION = re.compile(r"[ \t]?【\d+(?::\d+)?†[^】\n]*】")
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
-_SHOWN = {"text", "multimodal_text", "code", "canvas"}
+_NOT_SHOWN = frozenset(
+    (
+        *("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"),
+        *("system_error", "execution_output", "tether_browsing_display", "tether_quote"),
+    )
+)
+"""Kinds of content that a person doesn't see as a message; any other is one."""
 _TEXTS = ("", "text", "audio_transcription")
 _ASSETS = {
     "image_asset_pointer": "image",
@@ -306,7 +312,7 @@ def _visible(message: Record) -> tuple[str, list[str]] | None:
     hidden = message.record("metadata").get("is_visually_hidden_from_conversation")
     if role_of(role) is None or message.get("weight") == 0 or hidden or _is_call(message):
         return None
-    return _content(content) if content.text("content_type") in _SHOWN else None
+    return None if content.text("content_type") in _NOT_SHOWN else _content(content)
 
 
 def _content(content: Record) -> tuple[str, list[str]]:

@@ -55,6 +55,7 @@ def test_what_was_hidden_stays_out(tmp_path: Path, hidden: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("content", "text", "attached"),
     [
+        ({"content_type": "of_next_year", "text": "A"}, "A", ()),
         ({"content_type": "text", "parts": ["A", "", "B"]}, "A\n\nB", ()),
         ({"content_type": "multimodal_text", "parts": [
             {"content_type": "image_asset_pointer", "asset_pointer": "file-x"}, "Look"]},

@@ -244,9 +244,9 @@ def _message(message: Record, titles: dict[str, str]) -> ImportedMessage | None:
 
 def _visible_text(message: Record, titles: dict[str, str]) -> str:
     """Return the text of a message as shown; `titles` maps ids of earlier artifacts to titles."""
-    if blocks := message.records("content"):
-        text = paragraphs(_block(each, titles) for each in blocks)
-    else:
+    blocks = message.records("content")
+    text = paragraphs(_block(each, titles) for each in blocks)
+    if not text and all(each.get("type") == "text" for each in blocks):
         text = message.text("text", "content")
     # Few messages contain these, and a substring check is far cheaper than a regex.
     if "This block is not" in text or "Viewing artifacts" in text:

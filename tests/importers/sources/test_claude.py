@@ -50,6 +50,7 @@ def told(tmp_path: Path, **message: Any) -> list[str]:
         ({"content": [{"type": "thinking", "thinking": "secretly"}], "text": "secretly"}, []),
         ({"content": [{"type": "token_budget"}, {"type": "new"}, {"type": "text", "text": "Yes"}]}, ["Yes"]),
         ({"content": [], "text": "From 2024"}, ["From 2024"]),
+        ({"content": [{"type": "text", "text": ""}], "text": "Beside"}, ["Beside"]),
         ({"content": None, "text": "So:\n```\nViewing artifacts created via the Analysis Tool web feature"
           " preview isn\u2019t yet supported on mobile.\n```\n"}, ["So:"]),
         ({"content": None, "text": f"```\n{NOTICE}\n```\n\nYes"}, ["Yes"]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -65,6 +66,7 @@ class _Log:
         self.title = ""
         self.is_subagents = False
         self.messages: dict[str, ImportedMessage] = {}
+        self._asked: set[tuple[datetime, str]] = set()
         self._summaries: dict[str, str] = {}
         self._parents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
@@ -123,6 +125,8 @@ class _Log:
             return  # text next to a result is from the program, too
         images = sum(block.get("type") == "image" for block in blocks)
         text = "\n\n".join(filter(None, map(_user_text, _texts(message))))
+        if self._is_copy(line.time("timestamp"), text):
+            return
         parent = self._parents[uuid]
         if (text or images) and parent:
             # Two prompts with the same parent: the first was rewound and replaced.
@@ -130,6 +134,14 @@ class _Log:
                 self._abandoned.add(earlier)
             self._prompts[parent] = uuid
         self._add(uuid, line, "user", text, attached=("image",) * images)
+
+    def _is_copy(self, time: datetime | None, text: str) -> bool:
+        """Return whether a prompt was read already: some versions give copies new ids."""
+        if not time or not text:
+            return False
+        is_copy = (time, text) in self._asked
+        self._asked.add((time, text))
+        return is_copy
 
     def _add(
         self,

@@ -226,3 +226,14 @@ def test_logs_packed_with_zstd_are_read_as_far_as_they_are_whole(tmp_path: Path,
     assert isinstance(cut, Skipped)
     assert cut.lost
     assert 2000 <= len(found.messages) < 4000
+
+
+def test_history_written_again_under_new_ids_counts_once(tmp_path: Path, read: Any) -> None:
+    def history(mark: str) -> list[Any]:
+        asked = said("How wide?", f"u{mark}", timestamp="2026-05-01T10:00:00.123Z")
+        reply = line("assistant", "Two.", f"a{mark}", f"u{mark}", message={"id": "m"})
+        return [asked, reply]
+
+    last = said("And deep?", "u3", parentUuid="a2", timestamp="2026-05-01T10:05:00.000Z")
+    found = only(read(SOURCE, put(tmp_path / "a.jsonl", *history("1"), *history("2"), last)))
+    assert [each.text for each in found.messages] == ["How wide?", "Two.", "And deep?"]

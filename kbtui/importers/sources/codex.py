@@ -39,7 +39,7 @@ _COMPLETED: dict[str, Role] = {
     "agentmessage": "assistant",
     "plan": "assistant",
 }
-"""Kinds of completed items that are shown, which begin with a capital letter or a small one."""
+"""Kinds of completed items that are shown, which are written ``AgentMessage`` or otherwise."""
 _NOTATIONS = ("event", "item", "completed")
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
@@ -117,7 +117,7 @@ class _Session:
 
     def _take_completed(self, item: Record, time: Any) -> None:
         """Take an item in the notation of 2026, which is an event and an item in one."""
-        kind = item.text("type").lower()
+        kind = item.text("type").lower().replace("_", "")
         role = _COMPLETED.get(kind)
         if role is None:
             self._named["completed"]["thought" if kind == "reasoning" else "step of a tool"] += 1

@@ -171,7 +171,7 @@ def test_codex_completed_items_count_whatever_their_case_and_plans_too(
 ) -> None:
     said = [{"type": "userMessage", "content": [{"type": "text", "text": "How wide?"}]}]
     said += [
-        {"type": kind, "text": text} for kind, text in (("Plan", "Ask"), ("agentMessage", "2"))
+        {"type": kind, "text": text} for kind, text in (("Plan", "Ask"), ("agent_message", "2"))
     ]
     lines = [
         {"type": "event_msg", "payload": {"type": "item_completed", "item": each}} for each in said

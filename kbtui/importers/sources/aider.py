@@ -94,7 +94,7 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     empty = 0
     with opened.open(name) as stream:
         while raw := stream.readline(_MAX_LINE):
-            line = clean(raw.decode("utf-8", "replace")).rstrip("\r\n")
+            line = clean(raw.decode("utf-8-sig", "replace")).rstrip("\r\n")
             if start := _START.match(line):
                 if run is not None:
                     found = run.conversation()

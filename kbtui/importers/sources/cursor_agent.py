@@ -28,7 +28,7 @@ from kbtui.importers.reading import (
 )
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
-_SPEAKER = re.compile(r"^(user|assistant):[ \t]*\n", re.MULTILINE)
+_SPEAKER = re.compile(r"^(user|assistant):[ \t\r]*\n", re.MULTILINE)
 _STEP = re.compile(
     r"^\[(?:(Thinking)\](?:.+\n?)*|Tool (?:call|result)\].*(?:\n[ \t]+.*)*)", re.MULTILINE
 )
@@ -49,7 +49,7 @@ def _texts(opened: OpenedExport) -> Iterator[str]:
     """Yield the logs in plain text, of which only those in their own folder are looked into."""
     for name in opened.names:
         is_one = name.lower().endswith(".txt") and "agent-transcripts" in PurePosixPath(name).parts
-        if is_one and _SPEAKER.match(opened.head(name, 64).decode("utf-8", "replace")):
+        if is_one and _SPEAKER.match(opened.head(name, 64).decode("utf-8-sig", "replace")):
             yield name
 
 
@@ -67,7 +67,7 @@ def _plain_session(opened: OpenedExport, name: str) -> Iterator[Item]:
         data = stream.read(_MAX_TEXT + 1)
     if len(data) > _MAX_TEXT:
         raise UnreadableError(f"It is longer than {_MAX_TEXT >> 20} MB.")
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8-sig", "replace")
     _, *said = _SPEAKER.split(text.replace("\r\n", "\n"))
     named = Counter[str]()
     messages: list[ImportedMessage] = []

@@ -67,7 +67,7 @@ def _form_of(head: bytes) -> str:
         fields = fields_of(head)
         is_whole = fields >= _WHOLE and head.startswith(b'{"format":')
         return "json" if is_whole else "talk" if fields >= _TALK else ""
-    is_text = _PART.match(head[:4096].decode("utf-8", "replace")) or _NOTED.match(head)
+    is_text = _PART.match(head[:4096].decode("utf-8-sig", "replace")) or _NOTED.match(head)
     return "md" if is_text else ""
 
 
@@ -86,7 +86,7 @@ def _file(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield Skipped(line_of(name), f"It is larger than {_MAX_TEXT >> 20} MB.", lost=True)
     else:
         with opened.open(name) as stream:
-            text = clean(stream.read().decode("utf-8", "replace"))
+            text = clean(stream.read().decode("utf-8-sig", "replace"))
         yield from left_of(_texts(name, text))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from kbtui.importers.engine import find_source
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import Skipped
@@ -47,14 +49,19 @@ def test_cursor_subagents_are_named_and_plain_strings_are_text(tmp_path: Path, r
     assert [each.text for each in found.messages] == ["Hello", "Hi"]
 
 
-def test_cursor_transcripts_in_plain_text_are_conversations(tmp_path: Path, read: Any) -> None:
+@pytest.mark.parametrize("form", ["utf-8", "of windows"])
+def test_cursor_transcripts_in_plain_text_are_conversations(
+    tmp_path: Path, read: Any, form: str
+) -> None:
     file = tmp_path / ".cursor/projects/garden/agent-transcripts/77.txt"
     file.parent.mkdir(parents=True)
-    file.write_text(
+    text = (
         "user:\n<user_query>\nHow wide?\n</user_query>\n\nassistant:\n[Thinking] I look.\nAt it.\n\n"
-        "[Tool call] Read\n  path: a.md\n[Tool result] Read\n\nassistant:\nTwo metres.\n\nuser: no\n",
-        "utf-8",
+        "[Tool call] Read\n  path: a.md\n[Tool result] Read\n\nassistant:\nTwo metres.\n\nuser: no\n"
     )
+    if form == "of windows":
+        text = "\ufeff" + text.replace("\n", "\r\n")
+    file.write_bytes(text.encode())
     with OpenedExport(tmp_path) as opened:
         assert find_source(opened) is SOURCE
     (found,) = read(SOURCE, tmp_path)

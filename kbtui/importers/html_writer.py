@@ -32,11 +32,15 @@ _BLOCKS = frozenset(
         *("table", "thead", "tbody", "tfoot", "tr", "td", "th"),
     )
 )
+_MORE_BLOCKS = ("details", "summary", "textarea", "address", "fieldset", "legend")
 _SILENT_TAGS = frozenset(("script", "style", "head", "template", "link", "meta"))
 """Hidden tags that hold nothing a person would read."""
 _MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _MARKS |= {"mark": "=="}
 _PLACES = {"sub": "sub", "sup": "sup"}
+_DRAWN = "katex-html"
+"""The class of a formula's pieces as they are drawn, beside the formula itself."""
+_FORMULAS = {"msup": ("<sup>", "</sup>"), "msub": ("<sub>", "</sub>"), "mfrac": ("/", "")}
 _STYLES = (
     (re.compile(r"font-weight\s*:\s*(?:bold|bolder|[6-9]00)", re.IGNORECASE), "**"),
     (re.compile(r"font-style\s*:\s*(?:italic|oblique)", re.IGNORECASE), "*"),
@@ -52,6 +56,10 @@ _PLAIN_STYLES = {
 }
 """Styles by which a tag means nothing: programs wrap whole texts in ``<b>`` without weight."""
 _STYLED = ("span", "font", "a", "p", "div", "li", "td")
+_CLASSED = re.compile(r"\.([\w-]{1,60})\s*\{([^{}]{1,2000})\}")
+_STYLE_SHEET = re.compile(r"<style\b[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
+_TYPED = frozenset(("", "text", "search", "email", "url", "tel", "number", "date", "time"))
+"""Kinds of fields whose value a person reads."""
 _EMBEDDED = ("iframe", "embed", "video", "audio", "source", "object")
 """Tags that show what is at an address."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
@@ -162,11 +170,13 @@ class _Writer(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._dropped = dropped
         self._rewrite_link = rewrite_link
+        self._classes: dict[str, str] = {}
         self._stack = [_Element("", {})]
         self._names: dict[str, int] = {}
         self._text: list[str] = []
 
     def convert(self, html: str) -> str:
+        self._classes = _meaning_classes(html)
         self.feed(html)
         self.close()
         self._flush()
@@ -183,8 +193,10 @@ class _Writer(HTMLParser):
             self._end_before(tag)
         attributes = {name: value or "" for name, value in attrs}
         style = attributes.get("style")
-        is_hidden_tag = tag in _HIDDEN_TAGS or (
-            style is not None and bool(_HIDDEN_STYLE.search(style))
+        is_hidden_tag = (
+            tag in _HIDDEN_TAGS
+            or attributes.get("class") == _DRAWN
+            or (style is not None and bool(_HIDDEN_STYLE.search(style)))
         )
         if is_hidden_tag and tag in _VOID:
             return
@@ -193,6 +205,9 @@ class _Writer(HTMLParser):
         if tag in _VOID:
             self._empty(tag, attributes)
         elif is_hidden_tag or len(self._stack) < _MAX_DEPTH:
+            if self._classes and tag in _STYLED and (names := attributes.get("class")):
+                own = [self._classes.get(name, "") for name in names.split()]
+                attributes["style"] = ";".join(filter(None, [style, *own]))
             self._push(tag, attributes, is_hidden=is_hidden_tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -261,7 +276,10 @@ class _Writer(HTMLParser):
         elif tag == "input" and attributes.get("type") == "checkbox":
             parts.append(("", _CHECKED if "checked" in attributes else _UNCHECKED))
         elif tag == "br":
-            parts.append((tag, " " if self._is_inline else "\\\n"))
+            end = "\n" if self._names.get("pre") else "\\\n"
+            parts.append((tag, " " if self._is_inline else end))
+        elif tag == "input" and attributes.get("type", "").lower() in _TYPED:
+            parts.append(("", attributes.get("value", "")))
         elif tag not in _EMBEDDED and (tag != "input" or self._stack[-1].name != "form"):
             parts.append((tag, "\n\n---\n\n" if tag == "hr" else ""))
 
@@ -298,7 +316,8 @@ class _Writer(HTMLParser):
         self._names[name] -= 1
         if element.is_hidden:
             has_words = element.words or any(_WORD.search(text) for _, text in element.parts)
-            if has_words and name not in _SILENT_TAGS:
+            is_said = name in _SILENT_TAGS or element.attributes.get("class") == _DRAWN
+            if has_words and not is_said:
                 if any(each.is_hidden for each in self._stack):
                     self._stack[-1].words = True
                 else:
@@ -437,6 +456,20 @@ class _Writer(HTMLParser):
         text = _PRE_END.sub("", _PRE_BEGIN.sub("", text))
         return f"\n\n```{language}\n{text}\n```\n\n"
 
+    def _formula(self, element: _Element, text: str) -> str:
+        """Render a power, an index or a fraction of a formula, which have two parts."""
+        parts = [part for kind, part in element.parts if kind]
+        if len(parts) != 2:
+            return text
+        base, other = (part.strip() for part in parts)
+        before, after = _FORMULAS[element.name]
+        return f"{base}{before}{other}{after}"
+
+    def _semantics(self, element: _Element, text: str) -> str:
+        """Render a formula as it was written, if that stands beside it."""
+        written = [part for kind, part in element.parts if kind == "annotation"]
+        return f"${written[0].strip()}$" if written and written[0].strip() else text
+
     def _cell(self, element: _Element, text: str) -> str:
         span = max(1, min(_MAX_SPAN, _parse_number(element.attributes.get("colspan", ""))))
         row = next((each for each in reversed(self._stack) if each.name == "tr"), None)
@@ -497,7 +530,9 @@ class _Writer(HTMLParser):
 
     _rules: ClassVar[dict[str, Callable[[_Writer, _Element, str], str]]] = {
         **dict.fromkeys((*_MARKS, *_PLACES, *_CODE, "a"), _inline),
-        **dict.fromkeys(("p", "div", "article", "section", "dl"), _paragraph),
+        **dict.fromkeys(("p", "div", "article", "section", "dl", *_MORE_BLOCKS), _paragraph),
+        **dict.fromkeys(("msup", "msub", "mfrac"), _formula),
+        "semantics": _semantics,
         **dict.fromkeys(_LISTS, _list),
         **dict.fromkeys(("dt", "dd"), _definition),
         **dict.fromkeys(("td", "th"), _cell),
@@ -509,6 +544,17 @@ class _Writer(HTMLParser):
         "blockquote": _quote,
         "q": lambda _self, _element, text: f'"{text}"',
     }
+
+
+def _meaning_classes(html: str) -> dict[str, str]:
+    """Return what a page's own style sheets say of classes that marks say as well, by class."""
+    found: dict[str, str] = {}
+    for sheet in _STYLE_SHEET.finditer(html):
+        for name, style in _CLASSED.findall(sheet[1]):
+            told = [match[0] for pattern, _ in _STYLES if (match := pattern.search(style))]
+            if told:
+                found[name] = ";".join([found[name], *told] if name in found else told)
+    return found
 
 
 def _parse_number(text: str) -> int:
@@ -529,7 +575,7 @@ def _is_heading(name: str) -> bool:
 
 def _is_block(name: str) -> bool:
     """Return whether white space next to such an element is insignificant."""
-    return name in _BLOCKS or name == "pre" or _is_heading(name)
+    return name in _BLOCKS or name in _MORE_BLOCKS or name == "pre" or _is_heading(name)
 
 
 def _is_before_text(parts: list[tuple[str, str]], number: int) -> bool:

@@ -77,6 +77,13 @@ def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
         ("<iframe src='https://e.org/x' title='A talk'></iframe>", "[A talk](https://e.org/x)"),
         ("<audio controls><source src='song.mp3'></audio>", "[song.mp3](song.mp3)"),
         ("<textarea>typed here</textarea>", "typed here"),
+        ("<p>a</p><input value='typed'><details><summary>b</summary>c</details>", "a\n\ntyped\n\nb\n\nc"),
+        ("<pre>a:<br>  b<br>c</pre>", "```\na:\n  b\nc\n```"),
+        (("<style>.k{vertical-align:super;color:red}.b{font-weight:700}</style><p><span>10</span>"
+         "<span class='c k'>6</span> <span class=b>cells</span></p>"), "10<sup>6</sup> **cells**"),
+        ("<math><msup><mi>x</mi><mn>2</mn></msup></math>", "x<sup>2</sup>"),
+        (("<math><semantics><mfrac><mn>1</mn><mn>2</mn></mfrac><annotation>\\frac12</annotation>"
+         "</semantics></math><span class='katex-html' aria-hidden=true><span>1</span>2</span>"), "$\\frac12$"),
     ],
 )  # fmt: skip
 def test_tables_of_every_shape_and_what_is_embedded_stay(html: str, text: str) -> None:

@@ -6,10 +6,12 @@ Evernote note or a relative file.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     Tree: TypeAlias = BeautifulSoup
 
+_CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?([\w-]{3,30})", re.IGNORECASE)
+_DECLARED = 4096
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -42,6 +46,27 @@ def whole(text: str) -> str:
 def line_of(value: Any) -> str:
     """Return the same on one line, for titles and names."""
     return clean_line(words_of(value))
+
+
+def decoded(data: bytes) -> str:
+    """Decode a text file, which is in UTF-8 or UTF-16, says what it is in, or is from old Windows.
+
+    A text in UTF-8 with damaged bytes stays one; these become U+FFFD.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8-sig", "replace")
+        bad = text.count("\ufffd")
+        is_cut = error.start > len(data) - 4
+        if is_cut or sum(not each.isascii() for each in text) > 2 * bad:
+            return text
+    declared = _CHARSET.search(data[:_DECLARED])
+    with suppress(LookupError, UnicodeDecodeError):
+        return data.decode(declared[1].decode() if declared else "cp1252")
+    return text
 
 
 def digest(*parts: str) -> str:

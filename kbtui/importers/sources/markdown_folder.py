@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of
+from kbtui.importers.markup import decoded, line_of
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import IN_BIN, read_each
 from kbtui.text import clean, counted
@@ -100,10 +100,11 @@ def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
 
 def note_of(name: str, data: bytes, path: PurePosixPath, updated: datetime | None = None) -> Item:
     """Read a note from its bytes, to be stored at `path`, as `read_note`."""
-    if b"\x00" in data:
+    text = decoded(data)
+    if "\x00" in text:
         why = "It is no text: it has bytes that no text has."
         return Skipped(line_of(name), why, lost=True)
-    text = clean(data.decode("utf-8-sig", "replace"))
+    text = clean(text)
     heading = _HEADING.search(text)
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of, to_markdown, words_of
+from kbtui.importers.markup import decoded, line_of, to_markdown, words_of
 from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import Record
@@ -224,7 +224,7 @@ def _text(opened: OpenedExport, name: str) -> str | None:
     if opened.size(name) > _MAX_PAGE:
         return None
     with opened.open(name) as stream:
-        return stream.read().decode("utf-8-sig", "replace")
+        return decoded(stream.read())
 
 
 def _clean_path(path: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of, relative_link, to_markdown
+from kbtui.importers.markup import decoded, line_of, relative_link, to_markdown
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.importers.sources.markdown_folder import BESIDE, read_file
@@ -17,6 +20,11 @@ from kbtui.text import counted
 
 _PAGES = (".html", ".htm")
 _MAX_PAGE = 16 << 20
+_PICTURE = re.compile(
+    r"""(<img\b[^<>]{0,2000}?\bsrc\s*=\s*["'])data:image/([\w.-]+)(?:\+xml)?;base64,([^"'<>]+)""",
+    re.IGNORECASE,
+)
+_SUFFIXES = {"jpeg": "jpg"}
 
 
 def _recognises(opened: OpenedExport) -> bool:
@@ -60,7 +68,9 @@ class _WebPages:
             yield Skipped(line_of(name), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
             return
         with opened.open(name) as stream:
-            html = stream.read().decode("utf-8-sig", "replace")
+            html = decoded(stream.read())
+        html, pictures = _taken_out(html, path)
+        yield from pictures
         text = to_markdown(
             html, None, lambda href: self._rewritten_link(href, name), dropped=self.dropped
         )
@@ -82,3 +92,23 @@ class _WebPages:
         if target not in self._names or not target.lower().endswith(_PAGES):
             return href
         return f"{relative_link(str(PurePosixPath(plain).with_suffix('.md')))}{mark}{part}"
+
+
+def _taken_out(html: str, page: PurePosixPath) -> tuple[str, list[ImportedNote]]:
+    """Return a page with links to the pictures that stood in it as data, and these as files."""
+    files: list[ImportedNote] = []
+
+    def link(found: re.Match[str]) -> str:
+        try:
+            data = base64.b64decode(found[3])
+        except (binascii.Error, ValueError):
+            data = b""
+        if not data:
+            return found[0]
+        suffix = _SUFFIXES.get(found[2].lower(), found[2].lower())
+        title = f"{page.stem} {len(files) + 1}.{suffix}"
+        at = str(page.with_name(title))
+        files.append(ImportedNote(f"{page} {len(files) + 1}", title, "", data=data, at=at))
+        return f"{found[1]}{relative_link(title)}"
+
+    return _PICTURE.sub(link, html), files

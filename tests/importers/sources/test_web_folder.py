@@ -45,3 +45,23 @@ def test_hidden_parts_of_pages_are_counted(tmp_path: Path, read: Any) -> None:
     found, hidden = read(SOURCE, tmp_path)
     assert found.text == "seen"
     assert hidden.place == "1 hidden part"
+
+
+def test_pages_are_read_in_what_they_are_written_in(tmp_path: Path, read: Any) -> None:
+    words = "Der Kürbis wächst."
+    meta = '<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-2">'
+    (tmp_path / "a.html").write_bytes(f"<p>{words}</p>".encode("utf-16"))
+    (tmp_path / "b.html").write_bytes(f"<p>{words}</p>".encode("cp1252"))
+    (tmp_path / "c.html").write_bytes(f"{meta}<p>Růže</p>".encode("iso-8859-2"))
+    (tmp_path / "d.html").write_bytes(f"<p>{words}".encode() + b"\xff</p>")
+    found = [each.text for each in read(SOURCE, tmp_path)]
+    assert found == [words, words, "Růže", f"{words}\ufffd"]
+
+
+def test_a_picture_that_stands_in_its_page_becomes_a_file(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "x").mkdir()
+    page = '<p>Look:</p><img style="a" src="data:image/jpeg;base64,anBn"><img src="data:image/png;base64,?">'
+    (tmp_path / "x/A b.html").write_text(page)
+    picture, note = read(SOURCE, tmp_path)
+    assert (picture.at, picture.data) == ("x/A b 1.jpg", b"jpg")
+    assert note.text == "Look:\n\n![](A%20b%201.jpg)"

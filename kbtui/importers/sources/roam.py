@@ -12,7 +12,7 @@ from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
 _MARKS = (b'"edit-time"', b'"create-time"', b'"edit-email"', b'"uid"')
-_TASK = re.compile(r"^([ ]*- (?:#{1,6} )?)(.*?)[ ]?\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}", re.MULTILINE)
+_TASK = re.compile(r"^([ ]*- )(?:#{1,6} )?(.*?)[ ]?\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}", re.MULTILINE)
 _ALIAS = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
 
 

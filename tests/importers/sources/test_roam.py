@@ -92,3 +92,14 @@ def test_references_in_referenced_blocks_and_with_a_label_are_followed(
     first, *_ = read(SOURCE, written(tmp_path / "a.json", [bed, other, deep]))
     assert first.text.startswith("- water the well of stone ")
     assert first.text.endswith(", label")
+
+
+def test_fences_that_roam_ends_on_their_last_line_close_and_code_stays(
+    tmp_path: Path, read: Any
+) -> None:
+    code = "```py\nreturn 1```\nthen\n```js\nf(((b00000009)))```"
+    title = {**block("b00000009", "{{[[TODO]]}} weed"), "heading": 3}
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [page("A", block("b1", code), title)]))
+    assert found.text == (
+        "- ```py\n  return 1\n  ```\n  then\n  ```js\n  f(((b00000009)))\n  ```\n- [ ] weed"
+    )

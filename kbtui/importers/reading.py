@@ -48,6 +48,8 @@ _LOG_SUFFIXES = (".jsonl", ".json", ".ndjson", ".txt", ".jsonl.gz", ".jsonl.zst"
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
 _FIELD = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
 _WEB_ID = re.compile(r"[\w-]+")
+_AFTERNOON = re.compile(r"\bp\.?\s?m\b|下午|晚上|傍晚|中午|午後|오후|\bμ\.?μ|\bم\b", re.IGNORECASE)
+_MORNING = re.compile(r"\ba\.?\s?m\b|上午|凌晨|早上|清晨|午前|오전|\bπ\.?μ|\bص\b", re.IGNORECASE)
 _MAX_DEPTH = 3  # an object in a list in an object
 _MILLISECONDS = 1e11  # larger numbers are milliseconds: as seconds, this is the year 5138
 _EARLIEST, _LATEST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -482,6 +484,12 @@ def time_of(value: Any) -> datetime | None:
         return _within(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError, RecursionError):
         return None
+
+
+def hour_of(hour: int, beside: str) -> int:
+    """Return an hour of 24 by what stands beside it: ``PM``, ``p. m.``, ``下午``, or nothing."""
+    is_late = _AFTERNOON.search(beside) is not None
+    return hour % 12 + 12 * is_late if is_late or _MORNING.search(beside) else hour
 
 
 def _within(time: datetime) -> datetime | None:

@@ -25,6 +25,7 @@ from kbtui.importers.reading import (
     Record,
     conversation,
     file_of,
+    hour_of,
     json_list,
     json_members,
     read_each,
@@ -51,8 +52,6 @@ _DATE = re.compile(
 """The line below the prompt that says when, in the language and the order of the account."""
 _PART_OF_DATE = re.compile(r"[^\W\d_]+|\d+")
 _OFFSET = re.compile(r"(?:GMT|UTC)([+\-\u2212])(\d{1,2})(?::?(\d{2}))?")
-_AFTERNOON = re.compile(r"\bp\.? ?m\b|下午|晚上|傍晚|中午|午後|오후|μ\.?μ", re.IGNORECASE)
-_MORNING = re.compile(r"\ba\.? ?m\b|上午|凌晨|早上|清晨|午前|오전|π\.?μ", re.IGNORECASE)
 _MONTHS = {
     fold(name): number
     for number, names in enumerate(
@@ -271,13 +270,16 @@ def _time(date: re.Match[str]) -> datetime | None:
     day = _day(_OFFSET.sub("", date["day"]))
     if day is None:
         return None
-    hour = int(date["hour"])
-    if _AFTERNOON.search(said) or _MORNING.search(said):
-        hour = hour % 12 + (12 if _AFTERNOON.search(said) else 0)
     offset = _OFFSET.search(said)
     ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)) if offset else timedelta()
     try:
-        here = datetime(*day, hour, int(date["minute"]), int(date["second"]), tzinfo=UTC)
+        here = datetime(
+            *day,
+            hour_of(int(date["hour"]), said),
+            int(date["minute"]),
+            int(date["second"]),
+            tzinfo=UTC,
+        )
         return here + ahead if offset and offset[1] != "+" else here - ahead
     except (ValueError, OverflowError):
         return None

@@ -15,13 +15,15 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped
-from kbtui.importers.reading import file_of, file_source
+from kbtui.importers.reading import file_of, file_source, hour_of
 from kbtui.text import Packed, clean, pack, unpack
 
+_HALF = r"[ap]\.?\s?m\b\.?|[上下中晚早凌清傍]\w|午[前後]|오[전후]|[مص]\b"
 _LINE = re.compile(
-    r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),?\s(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
-    r"(?:\s?([AaPp])\.?\s?[Mm]\.?)?\]?(?:\s-\s|\s)(.*)",
-    re.DOTALL,
+    r"\[?(\d{1,4})[./-]\s?(\d{1,2})[./-]\s?(\d{1,4})\.?[,،]?\s"
+    rf"(?P<before>{_HALF})?\s?(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
+    rf"(?:\s?(?P<behind>{_HALF}))?(?:\]|,(?=\s))?(?:\s-\s|\s)(?P<said>.*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _WHO = re.compile(r"([^:\n]{1,80}):\s(.*)", re.DOTALL)
 _FILE = re.compile(r"<[^<>:]{1,30}:\s([^<>]+)>|([^\s/][^\n/]{0,120}\.\w{2,5}) \([^()]{3,40}\)")
@@ -49,7 +51,7 @@ def _is_chat(head: bytes) -> bool:
     """Return whether a text begins with a message, and some message has an author."""
     lines = head.decode("utf-8", "replace").translate(_INVISIBLE).splitlines()
     begun = [_LINE.match(line) for line in lines[:_MAX_PROBED] if line]
-    return bool(begun and begun[0]) and any(each and _WHO.match(each[8]) for each in begun)
+    return bool(begun and begun[0]) and any(each and _WHO.match(each["said"]) for each in begun)
 
 
 def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -58,8 +60,8 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     writers: set[str] = set()
     for each in _messages(_lines(opened, name)):
         said.append(pack(each.string))
-        dates.add((int(each[1]) > _MONTHS, int(each[2]) > _MONTHS, bool(each[7])))
-        if found := _WHO.match(each[8]):
+        dates.add((int(each[1]) > _MONTHS, int(each[2]) > _MONTHS, bool(_half(each))))
+        if found := _WHO.match(each["said"]):
             writers.add(found[1])
     day_first = _is_day_first(dates)
     title = _title(opened, name) or ", ".join(sorted(writers)[:3])
@@ -107,6 +109,10 @@ def _is_day_first(dates: Collection[_Date]) -> bool:
     return not any(is_day or has_half for _, is_day, has_half in dates)
 
 
+def _half(match: re.Match[str]) -> str:
+    return match["before"] or match["behind"] or ""
+
+
 def _title(opened: OpenedExport, name: str) -> str:
     """Return the name of the chat by the file name or that of its zip, or ""."""
     for named in (PurePosixPath(name).stem, opened.path.stem):
@@ -128,7 +134,7 @@ def _line(
     day_first: bool,
 ) -> ChatLine:
     time = _time(match, day_first=day_first)
-    found = _WHO.match(match[8])
+    found = _WHO.match(match["said"])
     if found is None:
         return ChatLine("", "", time, named=("notice of the program",))
     author, text = line_of(found[1]), found[2].strip()
@@ -153,12 +159,10 @@ def _time(match: re.Match[str], *, day_first: bool) -> datetime | None:
     else:
         day, month = (first, second) if day_first else (second, first)
         year = third if third > 99 else 2000 + third
-    hour = int(match[4])
-    if match[7]:
-        hour = hour % 12 + (12 if match[7] in "pP" else 0)
+    hour = hour_of(int(match["hour"]), _half(match))
     try:
         # The phone's local time, so this machine's: its zone doesn't stand there.
-        here = datetime(year, month, day, hour, int(match[5]), int(match[6] or 0))  # noqa: DTZ001
+        here = datetime(year, month, day, hour, int(match["minute"]), int(match["second"] or 0))  # noqa: DTZ001
         return here.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None

@@ -140,8 +140,9 @@ def _page(file: Path, *cells: str) -> Path:
         *("05.01.2026, 10:00:00 MEZ", "5 sty 2026, 10:00:00 CET", "5 янв. 2026, 10:00:00 GMT"),
         *("2026. 1. 5. 오후 7:00:00 GMT+09:00", "2026年1月5日 GMT+08:00 18:00:00"),
         *("2026年1月5日 下午6:00:00 [GMT+08:00]", "5 Oca 2026 10:00:00 TRT"),
+        "5 de jan. de 2026, 10:00:00 BRT",
     ],
-    ids=["american", "british", "german", *("pl", "ru", "ko", "zh", "zh-tw", "tr")],
+    ids=["american", "british", "german", *("pl", "ru", "ko", "zh", "zh-tw", "tr", "pt")],
 )
 def test_takeouts_web_page_is_read_as_the_list_is(tmp_path: Path, read: Any, date: str) -> None:
     later = date.replace(":00:00", ":05:00")

@@ -37,7 +37,26 @@ def export(folder: Path, text: str, name: str = "WhatsApp Chat with Anna.txt") -
     return folder / name
 
 
-@pytest.mark.parametrize("text", [ANDROID, IPHONE, GERMAN], ids=["android", "iphone", "german"])
+SPANISH = (
+    ANDROID.replace(", 09:", ", 9:").replace(" - ", " a.\xa0m. - ").replace("21:00 a.", "9:00 p.")
+)
+CHINESE = ANDROID.translate({44: None})
+for far, near in (("13/01/2024", "2024/1/13"), ("02/02/2024", "2024/2/2"), (" 09:", " 上午9:")):
+    CHINESE = CHINESE.replace(far, near)
+CHINESE = CHINESE.replace("21:00", "下午9:00")
+KOREAN = CHINESE.replace("/", ". ").replace("上午", "오전 ").replace("下午", "오후 ")
+KOREAN = KOREAN.replace(" - ", ", ").replace("24. 1. 13", "24. 1. 13.").replace("2. 2 ", "2. 2. ")
+FORMS = {
+    "android": ANDROID,
+    "iphone": IPHONE,
+    "german": GERMAN,
+    "spanish": SPANISH,
+    "chinese": CHINESE,
+    "korean": KOREAN,
+}
+
+
+@pytest.mark.parametrize("text", [*FORMS.values()], ids=[*FORMS])
 def test_each_form_says_the_same(tmp_path: Path, read: Any, text: str) -> None:
     file = export(tmp_path / "x", text)
     with OpenedExport(file) as opened:

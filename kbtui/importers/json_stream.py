@@ -256,12 +256,13 @@ def elements(
     stream: IO[bytes],
     key: str = "conversations",
     make: Callable[[Pairs], dict[str, Any]] = _plain,
+    beside: Callable[[dict[str, Any]], object] = lambda _members: None,
 ) -> Iterator[Any]:
     """Yield the elements of a top-level array, or of the array at `key` of a top-level object.
 
     ``outer.inner`` addresses an array in a nested object. An object without that key is yielded as
     the only element, and what can't be read as a `Broken`. `make` makes an object within a long
-    element; those of others are plain ones.
+    element; those of others are plain ones. `beside` gets the other members of an object with it.
     """
     window = _Window(stream, make)
     first = window.peek()
@@ -270,7 +271,9 @@ def elements(
         yield from _array(window)
     elif first == "{":
         window.at += 1
-        yield from _object(window, key)
+        rest: dict[str, Any] = {}
+        yield from _object(window, key, rest)
+        beside(rest)
     else:
         yield Broken(1, "it is no JSON: it begins with neither [ nor {", ends=True)
 
@@ -301,8 +304,8 @@ def _array(window: _Window) -> Iterator[Any]:
             return
 
 
-def _object(window: _Window, key: str) -> Iterator[Any]:
-    rest: dict[str, Any] = {}
+def _object(window: _Window, key: str, rest: dict[str, Any]) -> Iterator[Any]:
+    """Yield the elements at `key`; `rest` gets the other members, unless they are the element."""
     found = False
     outer, _, inner = key.partition(".")
     try:
@@ -314,7 +317,8 @@ def _object(window: _Window, key: str) -> Iterator[Any]:
             if name == outer and inner and window.peek() == "{":
                 window.at += 1
                 found = True
-                yield from _object(window, inner)
+                rest[name] = members = dict[str, Any]()
+                yield from _object(window, inner, members)
             elif name == key and window.peek() == "[":
                 window.at += 1
                 found = True
@@ -333,4 +337,5 @@ def _object(window: _Window, key: str) -> Iterator[Any]:
     if not sign:
         yield Broken(1, "the text breaks off before its end", ends=True)
     elif not found:
-        yield rest
+        yield {**rest}
+        rest.clear()

@@ -246,13 +246,16 @@ def list_key(head: bytes) -> str:
 
 def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     """Yield the objects of a JSON Lines file, each of which is accounted for, as `_json_lines`."""
-    return _accounted(opened, name, _json_lines(opened, name))
+    return _accounted(opened, name, _json_lines(opened, name), [])
 
 
 def _accounted(
-    opened: OpenedExport, name: str, records: Iterator[Record | Skipped]
+    opened: OpenedExport, name: str, records: Iterator[Record | Skipped], beside: Iterable[Record]
 ) -> Iterator[Record | Skipped]:
-    """Yield records that are read for the first time, each of which must come to something."""
+    """Yield records that are read for the first time, each of which must come to something.
+
+    So must what is `beside` them, once they are read.
+    """
     account = opened.account
     if account is None or not account.begin(name):
         yield from records
@@ -262,6 +265,8 @@ def _accounted(
             account.add(name, each)
         yield each
         del each
+    for other in beside:
+        account.add(name, other)
 
 
 def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
@@ -307,16 +312,21 @@ def json_list(
 ) -> Iterator[Record | Skipped]:
     """Yield the objects of a top-level list, or of the list at `key` of an object.
 
-    Each is accounted for.
+    Each is accounted for, and so are the other members of that object.
     """
-    return _accounted(opened, name, _json_list(opened, name, key))
+    beside: Records = []
+    return _accounted(opened, name, _json_list(opened, name, key, beside), beside)
 
 
-def _json_list(opened: OpenedExport, name: str, key: str) -> Iterator[Record | Skipped]:
+def _json_list(
+    opened: OpenedExport, name: str, key: str, beside: Records
+) -> Iterator[Record | Skipped]:
     number = 0
     try:
         with opened.open(name) as stream:
-            for each in elements(stream, key, PackedRecord):
+            for each in elements(
+                stream, key, PackedRecord, lambda rest: beside.append(Record(rest))
+            ):
                 number += 1  # `enumerate` would keep the one before
                 if isinstance(each, dict):
                     yield record_of(each)

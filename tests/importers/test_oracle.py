@@ -290,6 +290,15 @@ def test_texts_that_nothing_came_of_are_counted_by_the_pattern_of_their_path(
     assert dict(came.reports[0].unread) == {"chat_messages[].remark": 1}
 
 
+def test_texts_beside_the_list_that_is_read_are_counted_too(tmp_path: Path) -> None:
+    said = {"_id": "r1", "message": "What does a boiler cost?", "sender": "human"}
+    talk = {"conversation": {"id": "c-1"}, "responses": [{"response": said}]}
+    projects = [{"custom_instructions": "Always answer in one line."}]
+    export = {"conversations": [talk], "projects": projects}
+    came = Came(written(tmp_path / "grok.json", export), tmp_path / "w")
+    assert dict(came.reports[0].unread) == {"projects[].custom_instructions": 1}
+
+
 def test_an_account_finds_a_text_wherever_an_item_has_it() -> None:
     account = Account()
     account.begin("a.json")

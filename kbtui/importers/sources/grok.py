@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -18,6 +19,9 @@ from kbtui.importers.reading import (
     role_of,
 )
 from kbtui.importers.trees import branch_of
+
+_RENDERED = re.compile(r"[ \t]?<grok:render\b[^<>]*>.*?</grok:render>", re.DOTALL)
+"""Where the program shows a card of a source."""
 
 
 def _is_export(head: bytes) -> bool:
@@ -58,7 +62,7 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
 
 
 def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage | None:
-    role, text = role_of(message.get("sender")), message.words("message")
+    role, text = role_of(message.get("sender")), _RENDERED.sub("", message.words("message"))
     named.update(["thought"] if message.get("thinking_trace") else [])
     named.update(["step of a tool"] * len(message.records("steps")))
     attached = message.get("file_attachments")

@@ -47,3 +47,11 @@ def test_grok_branches_are_counted(tmp_path: Path, read: Any) -> None:
     (found,) = read(SOURCE, file)
     assert [each.text for each in found.messages] == ["One?", "New."]
     assert found.branches == 1
+
+
+def test_grok_cards_of_sources_are_no_text(tmp_path: Path, read: Any) -> None:
+    card = '<grok:render card_id="a"><argument name="citation_id">2</argument></grok:render>'
+    (found,) = read(
+        SOURCE, export(tmp_path / "x.json", answer("r1", None, "assistant", f"So {card}."))
+    )
+    assert [each.text for each in found.messages] == ["So."]

@@ -23,7 +23,7 @@ _DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
 _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
 _CHATS = ("dms.json", "mpims.json")
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
-_INNER = ("title", "text", "fields", "elements", "alt_text", "accessory")
+_INNER = ("label", "title", "text", "fields", "elements", "rows", "alt_text", "accessory")
 _LINES = ("section", "quote", "preformatted")
 """Ends of the names of elements that stand on lines of their own."""
 _MAX_LIST = 24 << 20
@@ -177,8 +177,9 @@ def _leaf(value: Record, people: Mapping[str, str]) -> str | None:
     if kind == "link":
         label, url = value.line("text"), value.line("url")
         return f"[{label}]({url})" if label and label != url else url
-    if kind in ("emoji", "broadcast", "channel"):
-        return f":{value.line('name')}:" if kind == "emoji" else value.line("range", "channel_id")
+    if kind in ("emoji", "broadcast", "channel", "date"):
+        shown = value.line("name", "range", "channel_id", "fallback")
+        return f":{shown}:" if kind == "emoji" else shown
     if not isinstance(value.get("text"), str):
         return None
     if kind == "mrkdwn":
@@ -191,10 +192,13 @@ def _inner_leaves(value: Record, key: str, people: Mapping[str, str], depth: int
     inner = value.get(key)
     if key == "alt_text" and isinstance(inner, str):
         yield inner
+    for row in inner if key == "rows" and isinstance(inner, list) else ():
+        cells = ("".join(_leaves(cell, people, depth)) for cell in records_of(row))
+        yield f"{' | '.join(map(str.strip, cells))}\n"
     for each in records_of(inner if isinstance(inner, list) else [inner]):
         yield from _leaves(each, people, depth)
         is_whole = each.line("type").endswith(_LINES)
-        yield "\n" if key in ("title", "fields") or is_whole else ""
+        yield "\n" if key in ("label", "title", "fields") or is_whole else ""
 
 
 def _squeezed(text: str) -> str:

@@ -121,3 +121,15 @@ def test_slack_rich_text_keeps_quotes_and_code_on_lines_of_their_own(
     written(place / "garden/2023-11-14.json", [message("U1", "", blocks=blocks)])
     (found,) = read(SOURCE, place)
     assert found.messages[0].text == "Ada Byron: section\nquote\npreformatted"
+
+
+def test_slack_tables_dates_and_labels_are_text(tmp_path: Path, read: Any) -> None:
+    place = workspace(tmp_path / "x")
+    date = {"type": "date", "timestamp": 1, "fallback": "on Monday"}
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": "-2 "}, date]}
+    cells = [{"type": "raw_text", "text": "bed"}, {"type": "rich_text", "elements": [section]}]
+    label = {"type": "plain_text", "text": "Which bed?"}
+    blocks = [{"type": "table", "rows": [cells, cells[:1]]}, {"type": "input", "label": label}]
+    written(place / "garden/2023-11-14.json", [message("U1", "", blocks=blocks)])
+    (found,) = read(SOURCE, place)
+    assert found.messages[0].text == "Ada Byron: bed | -2 on Monday\nbed\n\nWhich bed?"

@@ -98,7 +98,7 @@ def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> C
     is_owners = owner in (None, message.line("from_id")) and not source
     if message.get("type") == "service":
         return ChatLine(author, "", time, id_, (), ("notice of the program",), is_own=is_owners)
-    text = _text(message.get("text"))
+    text = _text(message.get("text") or message.get("text_entities"))
     if source and text:
         text = f"(forwarded from {source}) {text}"
     named = [key.partition("_")[0] for key in _OMITTED_KEYS if message.get(key)]
@@ -125,5 +125,11 @@ def _files_of(
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        value = "".join(text_of(each) or record_of(each).text("text") for each in value)
+        value = "".join(text_of(each) or _part(record_of(each)) for each in value)
     return words_of(value)
+
+
+def _part(part: Record) -> str:
+    """Return a part of a text with the address behind it, if it doesn't say it itself."""
+    text, address = part.text("text"), part.line("href")
+    return f"[{text}]({address})" if address and address != text else text

@@ -99,3 +99,14 @@ def test_one_that_is_cut_keeps_the_chats_before(tmp_path: Path, read: Any) -> No
     found = read(SOURCE, file)
     assert isinstance(found[0], ImportedConversation)
     assert "breaks off" in found[-1].why
+
+
+def test_addresses_behind_words_and_texts_in_parts_only_come(tmp_path: Path, read: Any) -> None:
+    link = {"type": "text_link", "text": "here", "href": "https://e.org/a"}
+    plain = {"type": "plain", "text": "Only parts"}
+    said = [message(1, ANNA, ["See ", link]), message(2, ANNA, "", text_entities=[plain])]
+    found = read(SOURCE, written(tmp_path / "result.json", chat(*said)))
+    assert [each.text for talk in found for each in talk.messages] == [
+        "Anna: See [here](https://e.org/a)",
+        "Anna: Only parts",
+    ]

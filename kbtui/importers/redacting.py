@@ -1,32 +1,42 @@
-"""Bulk redaction of secrets in messages, on several cores if there is much text."""
+"""Bulk redaction of secrets in messages, on several cores if there is much text.
+
+Run as a program, the module is a helper: it reads lists of texts in JSON, a line each, and answers
+each with the redacted texts, null for one without any secret.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import signal
-import threading
+import sys
 from collections.abc import Iterable, Sequence
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.redaction.redact import redact
 from kbtui.text import Packed, pack, unpack
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
+
+    from kbtui.child_process import ChildProcess
 
 log = logging.getLogger(__name__)
-_PARALLEL_FROM = 4_000_000  # characters: more of a core's time than starting a worker takes
+_PARALLEL_FROM = 4_000_000  # characters: more of a core's time than starting a helper takes
 _PART_SIZE = 50_000
-_MAX_WORKERS = 2  # as fast as one process reads and writes; each takes some 40 MB
+_MAX_HELPERS = 2  # as fast as one process reads and writes; each takes some 20 MB
 
 
 class Redactor:
-    """Redacts secrets in the records of logs; `close` ends its worker processes."""
+    """Redacts secrets in the records of logs; `close` ends its helpers."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._children: list[ChildProcess] = []
+        self._free: SimpleQueue[ChildProcess] = SimpleQueue()
+        self._threads: ThreadPoolExecutor | None = None  # one waits for each helper
         self._is_serial = (os.cpu_count() or 1) < 2
+        self._is_closing = False
 
     def __enter__(self) -> Self:
         return self
@@ -35,13 +45,19 @@ class Redactor:
         self.close()
 
     def close(self) -> None:
-        """End the worker processes."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        """End the helpers."""
+        self._is_closing = True
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+            self._threads = None
+        for child in self._children:
+            child.end()
+        self._children.clear()
+        self._free = SimpleQueue()
+        self._is_closing = False
 
     def redact(self, logs: Iterable[Sequence[dict[str, Any]]]) -> None:
-        """Redact the content of all messages, in place."""
+        """Redact the content of all messages, in place; it may be packed."""
         records = [each for lines in logs for each in lines if each.get("content")]
         texts = [each["content"] for each in records]
         if self._is_serial or sum(map(len, texts)) < _PARALLEL_FROM:
@@ -50,35 +66,50 @@ class Redactor:
             clean = self._redact_parallel(texts)
         for record, text in zip(records, clean, strict=True):
             if text is not None:
-                record["content"] = text
+                record["content"] = pack(text)
 
-    def _redact_parallel(self, texts: Sequence[Packed]) -> list[Packed | None]:
-        from concurrent.futures import ProcessPoolExecutor
-        from concurrent.futures.process import BrokenProcessPool
-        from multiprocessing import get_context
-
-        if self._pool is None:
-            workers = min(_MAX_WORKERS, os.cpu_count() or 1)
-            context = get_context("spawn")
-            self._pool = ProcessPoolExecutor(workers, context, _init_worker)
+    def _redact_parallel(self, texts: Sequence[Packed]) -> list[str | None]:
         try:
-            parts = self._pool.map(redacted, _split(texts))
+            threads = self._threads or self._start()
+            parts = threads.map(self._ask, _split(texts))
             return [text for part in parts for text in part]
-        except (BrokenProcessPool, OSError) as error:
+        except OSError as error:
             log.info("redacting alone: %s", error)
             self.close()
             self._is_serial = True
             return redacted(texts)
 
+    def _start(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
 
-def redacted(texts: Sequence[Packed]) -> list[Packed | None]:
+        from kbtui.child_process import ChildProcess, own_paths, own_program
+
+        for _ in range(min(_MAX_HELPERS, os.cpu_count() or 1)):
+            child = ChildProcess(own_program(__name__), {**os.environ, **own_paths()})
+            self._children.append(child)
+            self._free.put(child)
+        self._threads = ThreadPoolExecutor(len(self._children))
+        return self._threads
+
+    def _ask(self, texts: Sequence[Packed]) -> list[str | None]:
+        child = self._free.get()
+        try:
+            line = _line([unpack(each) for each in texts])
+            answer = child.ask(line, None, lambda: self._is_closing)
+        finally:
+            self._free.put(child)
+        found: list[str | None] = _value(answer)
+        return found
+
+
+def redacted(texts: Sequence[Packed]) -> list[str | None]:
     """Return the texts with their secrets redacted, None for one without any: most have none."""
     return [_redacted(unpack(text)) for text in texts]
 
 
-def _redacted(text: str) -> Packed | None:
+def _redacted(text: str) -> str | None:
     clean = redact(text).text
-    return None if clean == text else pack(clean)
+    return None if clean == text else clean
 
 
 def _split(texts: Sequence[Packed]) -> list[list[Packed]]:
@@ -93,19 +124,21 @@ def _split(texts: Sequence[Packed]) -> list[list[Packed]]:
     return parts
 
 
-def _init_worker() -> None:
-    """Lower the priority of a worker process, and make it exit with its parent."""
-    from multiprocessing import parent_process
+def _line(texts: Sequence[str | None]) -> bytes:
+    return json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+def _value(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"))
+
+
+def _help() -> None:
+    """Answer until nobody asks any more, at a lower priority than who does."""
     os.nice(5)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(_line(redacted(_value(line))) + b"\n")
+        sys.stdout.buffer.flush()
 
 
-def _exit_with(sentinel: int) -> None:
-    from multiprocessing import connection
-
-    connection.wait([sentinel])
-    os._exit(0)
+if __name__ == "__main__":
+    _help()

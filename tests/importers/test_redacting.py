@@ -35,10 +35,9 @@ def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> N
     logs = _logs()
     with Redactor() as redactor:
         redactor.redact(_logs())
-        pool = redactor._pool
-        for process in list(pool._processes.values()) if pool else ():
-            process.kill()
-            process.join()
+        for child in redactor._children:
+            child._process.kill()
+            child._process.wait()
         redactor.redact(logs)
     assert KEY not in str(logs)
 

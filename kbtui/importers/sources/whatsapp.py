@@ -70,7 +70,8 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
     files: list[str] = []
-    matches = filter(None, map(_LINE.match, map(unpack, said)))
+    said.reverse()  # each goes when its message is made
+    matches = filter(None, (_LINE.match(unpack(said.pop())) for _ in range(len(said))))
     lines = (_line(each, folder, names, files, owner, day_first=day_first) for each in matches)
     identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
     talks = list(by_month(identity, title, lines))

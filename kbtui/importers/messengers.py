@@ -14,6 +14,8 @@ from datetime import datetime
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Role
 from kbtui.importers.reading import conversation
 
+_AGAIN = "+"  # behind a month
+
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
@@ -29,18 +31,37 @@ class ChatLine:
 
 
 def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[ImportedConversation]:
-    """Yield the conversations of a chat, one per month in order."""
+    """Yield the conversations of a chat, one per month in order.
+
+    A month is over when the one after the next begins, so that a chat of any length is held in
+    part: days are those of this machine's zone, and files may be cut at those of another. What is
+    dated back to a month that is over makes another conversation.
+    """
     months: dict[str, tuple[list[ImportedMessage], Counter[str]]] = {}
-    month = ""
+    over: set[str] = set()
+    newest = month = ""
     for line in lines:
         month = f"{line.time.astimezone():%Y-%m}" if line.time else month
-        messages, named = months.setdefault(month, ([], Counter()))
+        if month > newest:
+            gone = [each for each in sorted(months) if each < newest and each[-1:] != _AGAIN]
+            for each in gone:
+                yield from _talk(id_, title, each, *months.pop(each))
+            over.update(gone)
+            newest = month
+        place = f"{month} {_AGAIN}" if month in over else month
+        messages, named = months.setdefault(place, ([], Counter()))
         named.update(line.named)
         if line.text or line.attached:
             text = line.text if line.is_own else f"{line.author}: {line.text}".strip()
             role: Role = "user" if line.is_own else "assistant"
             messages.append(ImportedMessage(role, text, line.time, line.id, line.attached))
-    for month, (messages, named) in sorted(months.items()):
-        name = ", ".join(filter(None, (title, month)))
-        if found := conversation(f"{id_} {month}".strip(), name, messages, named=named):
-            yield found
+    for each in sorted(months):
+        yield from _talk(id_, title, each, *months.pop(each))
+
+
+def _talk(
+    id_: str, title: str, month: str, messages: list[ImportedMessage], named: Counter[str]
+) -> Iterator[ImportedConversation]:
+    name = ", ".join(filter(None, (title, month)))
+    if found := conversation(f"{id_} {month}".strip(), name, messages, named=named):
+        yield found

@@ -409,6 +409,8 @@ def test_unreadable_heads_are_kept_and_their_bodies_mended(reports: Path, vault:
     for file, data in before.items():
         head, close, body = data.partition(b"\n---\n")
         body = body.replace(b"[[Lime Tree]]", b"[[Tilia]]")
+        if file.name == "j_anchor.md":  # which can be read
+            head = head.replace(b'&x "[[Lime Tree]]"', b'&x "[[Tilia]]"')
         assert file.read_bytes() == head + close + body.replace(b"P/Lime Tree", b"P/Tilia")
 
 

@@ -41,7 +41,8 @@ _MANY_ENTRIES = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
 _TAKES_BASE_HASH = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
 _ENVELOPE = frozenset({"toolCallId", "sessionId"})
-"""What n8n adds to every call."""
+_OF_CHAT = _ENVELOPE | {"chatInput", "action"}
+"""What n8n adds to every call, and to one that follows what somebody typed in its chat."""
 _MAX_NAMED = 5
 _BASE = "base_hash"
 _CHAT_ONLY = frozenset({"search", "read"})  # LOOKUP_TOOLS has them under their established names
@@ -271,10 +272,11 @@ def _without_extras(offer: OfferedTool, arguments: str) -> tuple[str, list[str]]
         return arguments, []
     known = {*offer.spec.parameters["properties"], *offer.spec.renamed}
     extra = [name for name in given if name not in known]
+    envelope = _OF_CHAT if "chatInput" in given else _ENVELOPE
     if offer.writes:
-        extra = [name for name in extra if name in _ENVELOPE]
+        extra = [name for name in extra if name in envelope]
     rest = {name: value for name, value in given.items() if name not in extra}
-    told = [name for name in extra if name not in _ENVELOPE]
+    told = [name for name in extra if name not in envelope]
     return (json.dumps(rest), told) if extra else (arguments, [])
 
 

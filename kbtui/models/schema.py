@@ -14,6 +14,8 @@ schema in the prompt, with code fences tolerated. (llama.cpp's server ignores th
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +40,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 _NAMES = re.compile(r"(?:tags|related)\Z")
+_BETWEEN, _BULLET = re.compile(r"[,;\n]"), re.compile(r"\A\s*[-*•]\s")
 _HASHED = re.compile(r"#([^\s,#]+)")
 _ALL_HASHED = re.compile(r"(?:#[^\s,#]+[\s,]*)+")
 
@@ -176,12 +179,13 @@ def _coerce_list(value: str, place: str) -> Any:
     text = value.strip()
     if text[:1] in ("[", "{"):
         found = _parse_json(text, None)
-        if found is None and '"' not in text:
-            found = _parse_json(text.replace("'", '"'), None)
+        if found is None:
+            with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                found = ast.literal_eval(text)
         return value if found is None else found
     if _NAMES.search(place):
-        tags = _HASHED.findall(text) if _ALL_HASHED.fullmatch(text) else text.split(",")
-        return [tag.strip() for tag in tags if tag.strip()]
+        tags = _HASHED.findall(text) if _ALL_HASHED.fullmatch(text) else _BETWEEN.split(text)
+        return [tag for each in tags if (tag := _BULLET.sub("", each).strip())]
     return [value] if text else []
 
 

@@ -286,6 +286,9 @@ def _create(kb: KnowledgeBase) -> None:
 
 def test_arguments_that_clients_add_are_ignored_and_said_in_tools_that_read(client: Client) -> None:
     client.ok("write_entry", type="fact", title="Valve", body="The valve is blue.", toolCallId="c")
+    typed = {"sessionId": "s", "action": "sendMessage", "chatInput": "Note the tap."}
+    client.ok("write_entry", type="fact", title="Tap", body="The tap is red.", **typed)
+    assert client.call("write_entry", type="fact", title="Pump", body="x", action="add").is_error
     found = client.call("grep", pattern="blue", colour="red", toolCallId="c")
     assert not found.is_error
     assert text_of(found).endswith("Ignored, as there is no such argument: 'colour'.")
@@ -298,6 +301,9 @@ def test_arguments_that_clients_add_are_ignored_and_said_in_tools_that_read(clie
         ("#heating #cellar", ["heating", "cellar"]),
         ("['heating', 'cellar']", ["heating", "cellar"]),
         ('["heating"]', ["heating"]),
+        ("""['heating', "cellar"]""", ["heating", "cellar"]),
+        ("heating; cellar", ["heating", "cellar"]),
+        ("- heating\n- cellar", ["heating", "cellar"]),
         ("", []),
     ],
 )

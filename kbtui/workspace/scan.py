@@ -59,7 +59,12 @@ _LATEST_NS = 2**62
 # Bytes of a file, and number of files, returned in `contents`: 16 MB at most.
 _MAX_BYTES, _MAX_COUNT = 1 << 16, 256
 LARGEST_ATTACHMENT = 10 << 20
-_TEXT_SUFFIXES = frozenset((".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"))
+_TEXT_SUFFIXES = frozenset(
+    (
+        *(".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"),
+        *(".adoc", ".asciidoc", ".norg", ".rst", ".textile", ".typ", ".wiki"),
+    )
+)
 ATTACHMENTS = _TEXT_SUFFIXES | frozenset(
     (
         *(".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff"),

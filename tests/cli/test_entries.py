@@ -283,6 +283,15 @@ def test_a_file_elsewhere_or_nowhere_is_said_by_its_name(
         assert vault("show", odd).status in {1, 2, 3}, odd
 
 
+def test_notes_of_other_programs_are_named_wherever_they_lie(vault: Command) -> None:
+    (vault.root / "wiki").mkdir()
+    for name in ("a.wiki", "b.norg", "c.adoc", "d.rst"):
+        (vault.root / "wiki" / name).write_text("words\n")
+    said = vault.ok("doctor").out
+    assert all(f"wiki/{name}" in said for name in ("a.wiki", "b.norg", "c.adoc"))
+    assert "wiki/d.rst" not in said
+
+
 def test_a_text_that_is_no_note_is_shown_and_not_renamed(vault: Command) -> None:
     assert vault.ok("show", "list.txt").out == "bread\n"
     assert vault.ok("show", "plan.org").out == "* Plan\n"

@@ -51,7 +51,9 @@ from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.scan import Scanner
 
-TEXT_ENDS = (".txt", ".markdown", ".org")
+NOTE_ENDS = (".org", ".norg", ".wiki", ".adoc", ".asciidoc", ".textile")
+"""Ends of the notes of other programs."""
+TEXT_ENDS = (".txt", ".markdown", ".rst", ".typ", *NOTE_ENDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,8 +432,8 @@ class Library(Reader):
     def texts(self) -> dict[str, str]:
         """Return the text files in a user's own folder that aren't notes, and what they are.
 
-        Only those in folders with notes, and the notes of Org mode: elsewhere they more likely
-        belong to some project.
+        Only those in folders with notes, and the notes of other programs: elsewhere they more
+        likely belong to some project.
         """
         if not self.in_place:
             return {}
@@ -440,7 +442,7 @@ class Library(Reader):
             path: "no note: those end in .md"
             for path in self._entries.attached()
             if path.lower().endswith(TEXT_ENDS)
-            and (category_of(path) in folders or path.lower().endswith(".org"))
+            and (category_of(path) in folders or path.lower().endswith(NOTE_ENDS))
         }
 
     def conflict_copies(self) -> list[str]:

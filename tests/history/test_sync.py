@@ -75,9 +75,29 @@ def test_an_empty_folder_becomes_a_place_to_sync_with(here: Machine, tmp_path: P
     assert (again.received, again.sent, again.merge) == (0, 0, None)
 
 
-def _git(*arguments: str | Path) -> None:
+def _git(*arguments: str | Path) -> str:
     who = ["-c", "user.name=me", "-c", "user.email=me@localhost"]
-    subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+    done = subprocess.run(["git", *who, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("told", ["", "updateInstead", "ignore"])
+def test_a_branch_that_is_checked_out_is_not_written_unless_that_is_wanted(
+    here: Machine, tmp_path: Path, told: str
+) -> None:
+    folder = tmp_path / "clone"
+    _git("clone", "-q", here.remote, folder)
+    if told:
+        _git("-C", folder, "config", "receive.denyCurrentBranch", told)
+    here.write(B, TEXT)
+    here.remote = str(folder)
+    if told == "ignore":
+        assert here.sync().sent == 1
+        return
+    with pytest.raises(RemoteError, match="checked out"):
+        here.sync()
+    assert _git("-C", folder, "status", "--porcelain") == ""
+    assert here.text(B) == TEXT
 
 
 @pytest.mark.parametrize("kind", ["worktree", "submodule"])
@@ -93,6 +113,7 @@ def test_a_folder_whose_git_is_a_file_is_synced_with(
         allowed = ["-c", "protocol.file.allow=always"]
         _git("-C", outer, *allowed, "submodule", "add", "-q", here.remote, "notes")
     assert (folder / ".git").is_file()
+    _git("-C", folder, "checkout", "-q", "--detach")
     here.write(B, "# B\n")
     here.remote = str(folder)
     here.sync()

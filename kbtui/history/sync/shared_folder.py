@@ -37,6 +37,9 @@ _INITIAL_FILES = {"branches", "refs", "hooks", "info", "objects", "HEAD", "descr
 _PROBE = ".probe-permissions"
 
 
+_TAKES_ALL = (b"ignore", b"warn", b"false")
+
+
 class SharedFolder:
     """One such folder; `shown` is its name in messages."""
 
@@ -127,6 +130,23 @@ class SharedFolder:
                 # Timestamps in the future come from a wrong clock.
                 if is_theirs or abs(now - path.stat().st_mtime) > _GRACE:
                     path.unlink()
+
+    def is_checked_out(self, branch: bytes) -> bool:
+        """Return whether the files of a branch lie in the folder, and would stay behind it.
+
+        The next commit there would take back what was sent. As in git, a repository may say that it
+        doesn't mind; that its files follow is beyond kbtui.
+        """
+        from dulwich.repo import Repo
+
+        with contextlib.closing(Repo(self._place)) as opened:
+            if opened.bare:
+                return False
+            told = b""
+            with contextlib.suppress(KeyError):
+                told = opened.get_config_stack().get((b"receive",), b"denyCurrentBranch")
+            names, _ = opened.refs.follow(b"HEAD")
+            return branch in names and told.lower() not in _TAKES_ALL
 
     def settle(self) -> None:
         """Sync what was written to disk, since sticks get unplugged.

@@ -211,6 +211,13 @@ class Transport:
             count, records = pack()
             return count, as_unpacked(self._with_progress(count, records))
 
+        if self._folder is not None and self._folder.is_checked_out(self._branch):
+            raise RemoteError(
+                f"{self._address.shown} has the branch to send to checked out: its files would stay"
+                " behind, and the next commit there would take back what was sent.",
+                "Nothing was sent. Sync with a bare repository (git clone --bare), or check out"
+                " another branch there.",
+            )
         with self._connected() as (client, path):
             result = client.send_pack(path, update, data, progress=self._progress)
             for refusal in (result.ref_status or {}).values():

@@ -37,7 +37,7 @@ _PART = re.compile(r"(?:^|/)(?:ExportBlock-[0-9a-f-]+|[^/]*)-?Part-\d+\.zip\Z")
 _WRAPPER = re.compile(r"(?:Export(?:Block)?-[0-9a-f-]{36}(?:-Part-\d+)?/)+")
 _LINK = re.compile(r"(\]\()((?:[^()\s<>]|\([^()\s]*\))+)(\))")
 _ON_THE_WEB = re.compile(r"https://(?:www\.)?notion\.(?:so|site)/\S*?([0-9a-f]{32})\b")
-_PROPERTY = re.compile(r"([A-Z][^:\n]{0,60}): (.*)")
+_PROPERTY = re.compile(r"([^\W\d_][^:\n]{0,60}): (.*)")
 _DATES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y/%m/%d %H:%M")
 _MAX_PAGE = 32 << 20
 _MAX_ROWS = 5_000
@@ -112,7 +112,8 @@ class _Pages:
         for path in self.paths:
             if _PAGE.search(f"/{path}"):
                 self._rows.setdefault(_clean_path(path).casefold(), []).append(path)
-        self._values: dict[str, dict[str, str]] = {}
+        self._told: dict[str, tuple[str, dict[str, str]]] = {}
+        self._titled: dict[str, dict[str, list[str]]] = {}
 
     def read(self, path: str) -> Iterator[Item]:
         opened, name = self._members[path]
@@ -180,22 +181,33 @@ class _Pages:
 
     def _row_page(self, table: str, row: dict[str, str], name: str) -> str:
         """Return the page of a row; of several with its name, the one that has its values."""
-        place = f"{table.removesuffix('.md')}/{safe_name(name)}.md".casefold()
-        pages = self._rows.get(place, [])
+        folder = table.removesuffix(".md").casefold()
+        pages = self._rows.get(f"{folder}/{safe_name(name)}.md".casefold(), [])
+        pages = pages or self._titles_in(folder).get(line_of(name).casefold(), [])
         if len(pages) > 1:
-            values = [(self._values_of(page), page) for page in pages]
+            values = [(self._told_by(page)[1], page) for page in pages]
             pages = [page for known, page in values if _fits(known, row)]
         return self._new[pages[0]] if len(pages) == 1 else ""
 
-    def _values_of(self, path: str) -> dict[str, str]:
-        """Return the properties of a page, read once."""
-        if path not in self._values:
+    def _titles_in(self, folder: str) -> dict[str, list[str]]:
+        """Return the pages in a folder by their own titles, which file names only begin with."""
+        if folder not in self._titled:
+            found = self._titled[folder] = {}
+            for place, pages in self._rows.items():
+                if place.rpartition("/")[0] == folder:
+                    for page in pages:
+                        found.setdefault(self._told_by(page)[0].casefold(), []).append(page)
+        return self._titled[folder]
+
+    def _told_by(self, path: str) -> tuple[str, dict[str, str]]:
+        """Return the title and the properties of a page, read once."""
+        if path not in self._told:
             text = words_of(_text(*self._members[path]) or "")
             if path.lower().endswith(".html"):
                 text = to_markdown(text)
-            _, _, body = text.partition("\n")
-            self._values[path] = dict(_properties(body))
-        return self._values[path]
+            first, _, body = text.partition("\n")
+            self._told[path] = line_of(first.lstrip("# ")), dict(_properties(body))
+        return self._told[path]
 
     def _prepare(self, tree: Tree, path: str) -> None:
         for tag in tree.find_all(["a", "img"]):

@@ -139,3 +139,21 @@ def test_rows_of_one_name_lead_to_the_page_with_their_values(tmp_path: Path, rea
         "| [Same](Books/Same.md) | Done |  |",
         "| Same | Lost |  |",
     ]
+
+
+def test_rows_lead_to_pages_by_their_titles_and_properties_in_any_language(
+    tmp_path: Path, read: Any
+) -> None:
+    title = "Peas/Beans: a title that is longer than the name of its file"
+    pages = {
+        f"Books {A}.csv": f"名称,状态\n{title},x\nSame,完成\nSame,打开\n",
+        f"Books/Peas Beans a title {B}.md": f"# {title}\n\n状态: x",
+        f"Books/Same {C}.md": "# Same\n\n状态: 打开",
+        f"Books/Same {D}.md": "# Same\n\n状态: 完成",
+    }
+    notes = {each.at: each for each in read(SOURCE, put(tmp_path / "x", pages))}
+    assert notes["Books.md"].text.split("\n")[2:] == [
+        f"| [{title}](Books/Peas%20Beans%20a%20title.md) | x |",
+        "| [Same](Books/Same%202.md) | 完成 |",
+        "| [Same](Books/Same.md) | 打开 |",
+    ]

@@ -13,7 +13,7 @@ from kbtui.importers.reading import Record, json_list
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
 _LABELLED = re.compile(r"\[([^\[\]\n]+)\]\(\(\([\w-]{6,40}\)\)\)")
 _EMBED = re.compile(r"\{\{\[{0,2}embed\]{0,2}:?\s*([^{}]*)\}\}", re.IGNORECASE)
-_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
+CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
 _OPEN_FENCE = re.compile(r"(^```[^`]*[^`\n])```[ \t]*$", re.MULTILINE)
 """Code whose fence ends on its last line, as outliners keep it."""
 _MAX_HEADING = 6
@@ -78,7 +78,7 @@ def markdown_list(
 
 def _with_references(text: str, known: Mapping[str, str]) -> str:
     """Return a text with those of the blocks that it references outside of code."""
-    parts = _CODE.split(text)
+    parts = CODE.split(text)
     parts[::2] = [_referring(part, known) for part in parts[::2]]
     return "".join(parts)
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.outlines import blocks_of, markdown_list, read_pages
+from kbtui.importers.outlines import CODE, blocks_of, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
 _MARKS = (b'"edit-time"', b'"create-time"', b'"edit-email"', b'"uid"')
 _TASK = re.compile(r"^([ ]*- )(?:#{1,6} )?(.*?)[ ]?\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}", re.MULTILINE)
+_BRIGHT = re.compile(r"\^\^(\S|\S[^\n]*?\S)\^\^")
+_SLANTED = re.compile(r"(?<![\w_])__(\S|\S[^\n]*?\S)__(?![\w_])")
 _ALIAS = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
 
 
@@ -51,10 +53,12 @@ def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
 
 
 def _rewritten(text: str) -> str:
-    """Return Roam's own marks as Obsidian's: boxes of tasks first, links with a label, embeds."""
+    """Return Roam's own marks as Obsidian's: boxes of tasks first, links with a label, emphasis."""
 
     def task(found: re.Match[str]) -> str:
         rest = f" {found[2]}" if found[2] else ""
         return f"{found[1]}[{' ' if found[3] == 'TODO' else 'x'}]{rest}"
 
-    return _ALIAS.sub(r"[[\2|\1]]", _TASK.sub(task, text))
+    parts = CODE.split(_ALIAS.sub(r"[[\2|\1]]", _TASK.sub(task, text)))
+    parts[::2] = [_SLANTED.sub(r"*\1*", _BRIGHT.sub(r"==\1==", part)) for part in parts[::2]]
+    return "".join(parts)

@@ -103,3 +103,9 @@ def test_fences_that_roam_ends_on_their_last_line_close_and_code_stays(
     assert found.text == (
         "- ```py\n  return 1\n  ```\n  then\n  ```js\n  f(((b00000009)))\n  ```\n- [ ] weed"
     )
+
+
+def test_emphasis_of_roams_becomes_obsidians_outside_of_code(tmp_path: Path, read: Any) -> None:
+    said = "^^bright^^ and __slanted__, a__b__c, `^^x^^ __y__`"
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [page("A", block("b1", said))]))
+    assert found.text == "- ==bright== and *slanted*, a__b__c, `^^x^^ __y__`"

@@ -88,7 +88,8 @@ def _in_time(parents: Mapping[str, str], times: Mapping[str, datetime | None]) -
 
     One without a time stays behind the one that it stands behind.
     """
-    if all(parent in parents or not parent for parent in parents.values()):
+    above = parents.values()
+    if all(each in parents or not each or _NO_PARENT.fullmatch(each) for each in above):
         return parents
     at: dict[str, datetime] = {}
     last = min(filter(None, times.values()), default=datetime.min.replace(tzinfo=UTC))

@@ -97,6 +97,8 @@ class _WebPages:
 def _taken_out(html: str, page: PurePosixPath) -> tuple[str, list[ImportedNote]]:
     """Return a page with links to the pictures that stood in it as data, and these as files."""
     files: list[ImportedNote] = []
+    if ";base64," not in html:
+        return html, files
 
     def link(found: re.Match[str]) -> str:
         try:

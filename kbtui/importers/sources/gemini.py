@@ -1,7 +1,7 @@
 """Gemini from Google Takeout: a JSON list of activities, newest first, with answers in HTML.
 
-Takeout also offers them as a web page with a cell per activity and times without a zone; if there
-are both, the list is read.
+Takeout also offers them as a web page with a cell per activity and times without a zone; if both
+are there under one name, the list is read.
 
 Newer activities name their conversation; others belong together if they are at most half an hour
 apart. Activities of other products in the same list are left out.
@@ -112,7 +112,9 @@ def _recognises(opened: OpenedExport) -> bool:
 def _read(opened: OpenedExport) -> Iterator[Item]:
     pages = _pages(opened)
     lists = [*_lists(opened)]
-    yield from read_each(opened, lists or pages, _conversations, are_known=True)
+    listed = {str(PurePosixPath(name).with_suffix("")) for name in lists}
+    told = [name for name in pages if str(PurePosixPath(name).with_suffix("")) not in listed]
+    yield from read_each(opened, [*lists, *told], _conversations, are_known=True)
     opened.taken.update(pages)
 
 

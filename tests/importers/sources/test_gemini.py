@@ -188,3 +188,13 @@ def test_files_beside_come_and_those_that_are_missing_are_counted(
     assert found.messages[0].attached == ("a.png", "../b.png")
     assert found.named == {"file": 1}
     assert (picture.title, picture.data) == ("a.png", b"png")
+
+
+def test_a_page_is_left_only_beside_the_list_of_its_name(tmp_path: Path, read: Any) -> None:
+    date = "Jan 5, 2026, 10:00:00 AM CET"
+    written = json.dumps([act("Listed", "<p>a</p>", "2026-01-05T10:00:00Z")])
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        _page(tmp_path / name / "MyActivity.html", _cell(f"Page {name}", date, "<p>b</p>"))
+    (tmp_path / "a/MyActivity.json").write_text(written)
+    assert [texts(each)[0] for each in read(SOURCE, tmp_path)] == ["Listed", "Page b"]

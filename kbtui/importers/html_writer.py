@@ -405,6 +405,8 @@ class _Writer(HTMLParser):
 
     def _paragraph(self, element: _Element, text: str) -> str:
         text = text.strip(" \t\r\n" if element.name == "p" else None)
+        if text == "\\" and any(kind == "br" for kind, _ in element.parts):
+            text = ""  # how editors write an empty line
         if self._is_inline:
             return f" {text} "
         return f"\n\n{text}\n\n" if text else ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ("<blockquote>said</blockquote>", "> said"),
         ("snake_case and 2*3*4&nbsp;m", "snake_case and 2*3*4 m"),
         ("<p>one<br>two</p>", "one\\\ntwo"),
+        ("<div>one</div><div><br></div><div>\\</div>", "one\n\n\\"),
         ("<p>left <b>open", "left **open**"),
         ("<dl><dt>a</dt><dd>b</dd></dl><div style='display:none'><p>c</div>d", "a\n:   b\n\nd"),
         ("<div><p style='display:none'>a</div>seen", "seen"),

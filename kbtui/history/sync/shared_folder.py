@@ -137,6 +137,7 @@ class SharedFolder:
         The next commit there would take back what was sent. As in git, a repository may say that it
         doesn't mind; that its files follow is beyond kbtui.
         """
+        from dulwich.refs import HEADREF
         from dulwich.repo import Repo
 
         with contextlib.closing(Repo(self._place)) as opened:
@@ -145,7 +146,7 @@ class SharedFolder:
             told = b""
             with contextlib.suppress(KeyError):
                 told = opened.get_config_stack().get((b"receive",), b"denyCurrentBranch")
-            names, _ = opened.refs.follow(b"HEAD")
+            names, _ = opened.refs.follow(HEADREF)
             return branch in names and told.lower() not in _TAKES_ALL
 
     def settle(self) -> None:

@@ -102,29 +102,34 @@ class SegmentBuilder:
         texts = "\n".join([document.texts.get(name, "") for name in _TEXTS_OF_WRITTEN])
         told = document.filters.get("language", ())
         languages = [code for code in analyser.LANGUAGES if code in told]
+        counts: dict[str, Mapping[str, int]] = {}
         for name, lengths in self._lengths.items():
             text = document.texts.get(name, "")
             terms = analyser.terms(text)
             lengths.append(len(terms))  # second terms make no text longer
             if languages:
                 terms += analyser.all_second_terms(text, languages)
-            self._add_postings(name, Counter(terms))
-        self._add_postings(WRITTEN, dict.fromkeys(analyser.written(texts), 1))
+            counts[name] = Counter(terms)
+        counts[WRITTEN] = dict.fromkeys(analyser.written(texts), 1)
         for name, values in document.filters.items():
-            self._add_postings(name, dict.fromkeys(values, 1))
+            counts[name] = dict.fromkeys(values, 1)
+        self._add_postings(counts)
         self._count += 1
 
-    def _add_postings(self, name: str, counts: Mapping[str, int]) -> None:
-        terms, number = self._terms[name], self._count
-        for term, count in counts.items():
-            held = terms.get(term)
-            if held is None:
-                terms[term] = number if count == 1 else array("I", (number, count))
-            elif isinstance(held, int):
-                terms[term] = array("I", (held, 1, number, count))
-            else:
-                held.append(number)
-                held.append(count)
+    def _add_postings(self, counts: Mapping[str, Mapping[str, int]]) -> None:
+        """Add how often each field of the next document has each term."""
+        number = self._count
+        for name, of_field in counts.items():
+            terms = self._terms[name]
+            for term, count in of_field.items():
+                held = terms.get(term)
+                if held is None:
+                    terms[term] = number if count == 1 else array("I", (number, count))
+                elif isinstance(held, int):
+                    terms[term] = array("I", (held, 1, number, count))
+                else:
+                    held.append(number)
+                    held.append(count)
 
     def finish(self) -> bytes:
         """Return the content of the segment's file."""

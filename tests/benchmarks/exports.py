@@ -51,6 +51,27 @@ def write_claude(file: Path, megabytes: float) -> None:
         _write_list(out, megabytes, _claude)
 
 
+def write_emoji(file: Path, megabytes: float, words: int, *, twice: bool) -> None:
+    """Write three conversations of Claude.ai of so many megabytes, with an emoji in each message.
+
+    Its `words` are in one notation, or `twice`: in two.
+    """
+    chance = random.Random(3)
+    with file.open("w", encoding="utf-8") as out:
+        for number in range(3):
+            talk = {**_claude(number, ["Emoji"]), "chat_messages": []}
+            size = out.write(("," if number else "[") + json.dumps(talk)[:-2])
+            for n in count(1):
+                text = f"{number}.{n} {' '.join(chance.choices(WORDS, k=words))}{ENDS[-1]}"
+                message = _message(number, n, text) | ({} if twice else {"text": ""})
+                line = json.dumps(message, ensure_ascii=False)
+                size += out.write(line if n == 1 else f",{line}")
+                if size >= megabytes * 1_000_000:
+                    break
+            out.write("]}")
+        out.write("]")
+
+
 def write_chatgpt(file: Path, megabytes: float) -> None:
     """Write an export of ChatGPT: a zip whose only member has as many megabytes."""
     with (

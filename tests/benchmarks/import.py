@@ -7,7 +7,8 @@ the size of what is read of Gemini and of web pages. Each is measured in a proce
 processor time too, without that of its helpers.
 
 ``--grow`` brings exports of that many MB and three times as large in by the command, and compares
-how much memory it had with its helpers. ``--base`` is the folder of an earlier build, with a
+how much memory it had with its helpers; ``--emoji`` is how many MB each of three conversations has
+with an emoji in each message, which widens whatever Python keeps of it. ``--base`` is the folder of an earlier build, with a
 ``.venv``, beside which the command is timed in turn: all of the processor's, helpers included.
 
 What the time of notes is spent on is told by samples: the innermost function of a part counts.
@@ -32,6 +33,7 @@ from tests.benchmarks.commands import processor_seconds
 from tests.benchmarks.exports import (
     write_chatgpt,
     write_claude,
+    write_emoji,
     write_gemini,
     write_notes,
     write_pages,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 BAR_SHARE, BAR_MB = 0.3, 300
+BAR_EMOJI_MB = 200
 BARS = {"notes": 0.5, "conversations": 1.0}
 MOST_GROWTH = 1.25
 """How much more memory three times as large an export may take; keeping its texts takes more."""
@@ -77,6 +80,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--notes", type=int, default=1500)
     parser.add_argument("--html", type=float, default=20)
     parser.add_argument("--grow", type=float, default=20)
+    parser.add_argument("--emoji", type=float, default=22)
     parser.add_argument("--base", type=Path, help="an earlier build")
     parser.add_argument("--rounds", type=int, default=5, help="of the earlier build and this one")
     parser.add_argument("--child", nargs=2)
@@ -105,6 +109,10 @@ def run(argv: list[str]) -> dict[str, Any]:
         if options.grow:
             growth, grown = _growth(folder, options.grow)
             tables.append(growth)
+        emoji: dict[str, float] = {}
+        if options.emoji:
+            wide, emoji = _with_emoji(folder, options.emoji)
+            tables.append(wide)
         if options.base:
             beside, ratios = _beside(options.base, folder, options.rounds)
             tables.append(beside)
@@ -122,6 +130,8 @@ def run(argv: list[str]) -> dict[str, Any]:
             "share": share,
             "shares": shares,
             "growth": grown,
+            "with emoji": emoji,
+            "too much with emoji": [kind for kind, each in emoji.items() if each > BAR_EMOJI_MB],
             "too much growth": [kind for kind, each in grown.items() if each > MOST_GROWTH],
             "to the earlier build": ratios,
             "within": share >= BAR_SHARE and peak <= BAR_MB,
@@ -248,6 +258,20 @@ def _growth(folder: Path, megabytes: float) -> tuple[Table, dict[str, float]]:
         ratios[kind] = peaks[1] / peaks[0]
         table.row(kind, *peaks, ratios[kind], MOST_GROWTH)
     return table, ratios
+
+
+def _with_emoji(folder: Path, megabytes: float) -> tuple[Table, dict[str, float]]:
+    """Measure what three conversations of that size take with an emoji in each message."""
+    title = f"Memory of the command and its helpers, three conversations of {megabytes:g} MB"
+    table, peaks = Table(title, ["an emoji in each message", "peak MB", "bar"]), dict[str, float]()
+    for words in (300, 12):
+        for twice in (True, False):
+            kind = f"{words} words in {'two notations' if twice else 'one notation'}"
+            export = folder / f"emoji-{words}-{twice}"
+            write_emoji(export, megabytes, words, twice=twice)
+            peaks[kind] = _peak(_command(ROOT, folder / f"{export.name}-notes", export))
+            table.row(kind, peaks[kind], BAR_EMOJI_MB)
+    return table, peaks
 
 
 def _peak(argv: list[str]) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.importers import redacting
 from kbtui.importers.redacting import Redactor
+from kbtui.text import pack, unpack
 
 if TYPE_CHECKING:
     import pytest
@@ -28,6 +29,20 @@ def test_many_processes_take_out_what_one_does(monkeypatch: pytest.MonkeyPatch) 
         redactor.redact(together)
     assert KEY not in str(alone)
     assert together == alone
+
+
+def test_what_helpers_are_asked_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redacting, "_PARALLEL_FROM", 0)
+    texts = [f'a\r\nb\u2028c \ud83d\x00 \\ "{KEY}" {"word " * 20}{end}' for end in ("", "🙂")]
+    records = [{"content": pack(each)} for each in texts]
+    with Redactor() as redactor:
+        redactor.redact([records])
+        children = list(redactor._children)
+    wanted = [each.replace(KEY, "[redacted: Anthropic key]") for each in texts]
+    assert [unpack(each["content"]) for each in records] == wanted
+    assert type(records[1]["content"]) is bytes
+    assert children
+    assert not any(each.is_alive for each in children)
 
 
 def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:

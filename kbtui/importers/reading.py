@@ -152,6 +152,13 @@ def unseen(
         yield each
 
 
+def drained(items: list[T]) -> Iterator[T]:
+    """Yield the items of a list, which doesn't hold them any more by then."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
 def file_source(
     name: str,
     key: str,

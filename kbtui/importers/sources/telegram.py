@@ -13,6 +13,7 @@ from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,
+    drained,
     fields_of,
     file_of,
     has_any,
@@ -80,10 +81,11 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
     own_id = None if kind == "saved_messages" else owner or "nobody"
-    lines = (_line(each, _files_of(each, folder, names, files), own_id) for each in messages)
+    chat.clear()  # it is as large as what comes of it
+    lines = (
+        _line(each, _files_of(each, folder, names, files), own_id) for each in drained(messages)
+    )
     found = list(by_month(id_, title, lines))
-    messages.clear()
-    chat.clear()  # it is as large as what came of it
     if not found:
         yield Skipped(place_of(name, title), "It holds no messages.")
     yield from found

@@ -15,7 +15,7 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped
-from kbtui.importers.reading import file_of, file_source, hour_of
+from kbtui.importers.reading import drained, file_of, file_source, hour_of
 from kbtui.text import Packed, clean, pack, unpack
 
 _HALF = r"[ap]\.?\s?m\b\.?|[上下中晚早凌清傍]\w|午[前後]|오[전후]|[مص]\b"
@@ -70,8 +70,7 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
     files: list[str] = []
-    said.reverse()  # each goes when its message is made
-    matches = filter(None, (_LINE.match(unpack(said.pop())) for _ in range(len(said))))
+    matches = filter(None, map(_LINE.match, map(unpack, drained(said))))
     lines = (_line(each, folder, names, files, owner, day_first=day_first) for each in matches)
     identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
     talks = list(by_month(identity, title, lines))

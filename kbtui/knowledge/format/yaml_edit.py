@@ -61,7 +61,7 @@ class Node:
 
     `style` is the quote or block indicator of a scalar (empty when plain), and ``flow`` or
     ``block`` for a collection. `children` has the items of a list, or alternating keys and values.
-    `outer` is where the anchor in front of it begins, or `start`. An alias has the value of its
+    `lead` is the length of the anchor in front of it. An alias has the value of its
     anchor, and the ``*name`` as its text, of which no part can be changed. `size` is the number of
     values in it.
     """
@@ -73,14 +73,14 @@ class Node:
     value: str = ""
     children: list[Node] = field(default_factory=list)
     anchor: str = ""
-    outer: int = -1
+    lead: int = 0
     is_alias: bool = False
     size: int = field(default=1, compare=False)
 
-    def __post_init__(self) -> None:
-        """Set `outer` for a value without an anchor."""
-        if self.outer < 0:
-            self.outer = self.start
+    @property
+    def outer(self) -> int:
+        """The offset of the value or of the anchor in front of it."""
+        return self.start - self.lead
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Yield the keys and values of a mapping in the order written."""
@@ -218,7 +218,7 @@ def _alias(event: Any, of: Node | None) -> Node:
     if of.end < of.start:
         raise FrontmatterError(f"{_line(event)}: `*{event.anchor}` would hold itself")
     start, end = _span(event)
-    return replace(of, start=start, end=end, style="", anchor="", outer=start, is_alias=True)
+    return replace(of, start=start, end=end, style="", anchor="", lead=0, is_alias=True)
 
 
 def _build(text: str) -> Node | None:
@@ -264,7 +264,9 @@ def _anchor(node: Node, event: Any, text: str) -> None:
     """Note a node's anchor, and that the node begins behind it."""
     node.anchor = event.anchor
     behind = _ANCHOR.match(text, node.start)
-    node.start = min(behind.end(), node.end) if behind else node.start
+    if behind:
+        node.lead = min(behind.end(), node.end) - node.start
+        node.start += node.lead
 
 
 def _refuse_tags(event: Any) -> None:

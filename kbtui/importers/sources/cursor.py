@@ -199,12 +199,28 @@ def _message(bubble: Record, named: Counter[str]) -> ImportedMessage | None:
     named.update(pictures)
     for key, what in (("toolFormerData", "step of a tool"), ("thinking", "thought")):
         named.update([what] if bubble.record(key) else ())
-    text = bubble.text("text", "rawText").strip()
+    text = bubble.text("text", "rawText").strip() or _text_of(bubble.text("richText"))
     if role is None or not (text or pictures):
         return None
     return ImportedMessage(
         role, text, bubble.time("createdAt"), bubble.text("bubbleId", "id"), pictures
     )
+
+
+def _text_of(rich: str) -> str:
+    """Return the text of a prompt that is kept as its editor held it: a tree, in JSON."""
+    with contextlib.suppress(ValueError, RecursionError):
+        blocks = record_of(json.loads(rich, strict=False)).record("root").records("children")
+        return "\n".join("".join(_leaves(each)) for each in blocks).strip()
+    return ""
+
+
+def _leaves(node: Record) -> Iterator[str]:
+    if node.get("type") == "linebreak":
+        yield "\n"
+    yield node.text("text")
+    for each in node.records("children"):
+        yield from _leaves(each)
 
 
 def _names_only(database: _Database, name: str) -> Iterator[Item]:

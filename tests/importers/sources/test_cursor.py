@@ -149,3 +149,12 @@ def test_another_programs_database_is_none_and_a_damaged_one_is_said(tmp_path: P
         except UnreadableError:
             pytest.fail("one damaged file ends the reading of all")
     assert not any(isinstance(each, ImportedConversation) for each in found)
+
+
+def test_a_prompt_that_only_its_editor_held_comes_too(tmp_path: Path, read: Any) -> None:
+    words = [{"text": "What ", "type": "text"}, {"children": [{"text": "@file"}]}]
+    lines = [{"children": words}, {"children": [{"text": "hovers?"}]}]
+    rich = json.dumps({"root": {"children": lines}})
+    rows = {"composerData:a": {"conversation": [bubble(1, "", richText=rich), bubble(2, "Kites.")]}}
+    (talk,) = read(SOURCE, database(tmp_path / "state.vscdb", rows))
+    assert [each.text for each in talk.messages] == ["What @file\nhovers?", "Kites."]

@@ -156,7 +156,7 @@ class _Element:
         self.name = name
         self.attributes = attributes
         self.parts: list[tuple[str, str]] = []
-        self.items = 0  # so far, of a list
+        self.items = 0  # so far, of a list; rows of a table
         self.cells: list[str] = []  # tags of the cells of a row
         self.span = 0  # columns of a row, and of the widest row of a table
         self.below: dict[int, int] = {}  # rows that a cell of a table reaches down, by column
@@ -510,19 +510,16 @@ class _Writer(HTMLParser):
         return cells
 
     def _row(self, element: _Element, text: str) -> str:
-        parent, table = self._parent, self._table
+        table = self._table
         if self._is_nested(element):
             return f"{text.strip()}; "
         text += self._reached_down(element)
+        if not text.strip():
+            return ""
         table.span = max(table.span, element.span)
         row = f"|{text}{_PAD}{element.span}{_PAD}\n"
-        if any(kind for kind, _ in parent.parts):
-            return row
-        rule = f"{_RULE}\n"
-        has_head = any(kind == "thead" for kind, _ in table.parts)
-        if all(cell == "th" for cell in element.cells) or parent.name != "tbody" or not has_head:
-            return row + rule
-        return row
+        table.items += 1
+        return row if table.items > 1 else f"{row}{_RULE}\n"
 
     def _whole_table(self, element: _Element, text: str) -> str:
         """Give all rows the width of the widest, as one that is wider would lose its cells."""

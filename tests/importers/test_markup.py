@@ -73,6 +73,9 @@ def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
     [
         ("<div><object><table><tr><td>flour<td>2 kg</table></object></div>", "| flour | 2 kg |\n| --- | --- |"),
         ("<table><tr><th>a<tr><td>1<td>2|3</table>", "| a |  |\n| --- | --- |\n| 1 | 2\\|3 |"),
+        ("<table><thead><tr><th>a</thead><tfoot><tr><td>c</tfoot><tbody><tr><td>b</table>",
+         "| a |\n| --- |\n| c |\n| b |"),
+        ("<table><tr></tr></table>after", "after"),
         ("<table><tr><td rowspan=2>x<td>y<tr><td>z</table>", "| x | y |\n| --- | --- |\n|  | z |"),
         ("<table><tr><td>a<td><table><tr><td>in<td>ner<tr><td>q</table></table>", "| a | in, ner; q |\n| --- | --- |"),
         ("<iframe src='https://e.org/x' title='A talk'></iframe>", "[A talk](https://e.org/x)"),

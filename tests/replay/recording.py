@@ -26,6 +26,8 @@ _DERIVED = re.compile(r"(.*/)?\.kbtui/(lock|.*\.lock|.*\.tmp)")
 _IN_PLACE = "2"
 _GONE = re.compile("^[0-9a-f]{40}$", re.MULTILINE)
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+_BATCH = re.compile(r"\b((?:import|mcp)-\d{8}-\d{6})-[0-9a-f]{4,12}\b")
+"""The id of a batch: when it began, and digits that tell it from others of that second."""
 _MEASURES = {"took_ms", "score", "relevance", "explain"}
 _VARYING = re.compile(
     r"""("(?:took_ms|score|relevance)":\ *)-?[0-9.e-]+
@@ -135,9 +137,9 @@ class Keeper:
             file = self._notes / path
             if not file.is_symlink():
                 os.utime(file, ns=(moment, moment + number * 1000))
-            step.files[path] = self._keep(_data(file))
+            step.files[_plain_path(path)] = self._keep(_data(file))
             found[path] = _stamp(file)
-        step.files |= dict.fromkeys(self._seen.keys() - found.keys())
+        step.files |= dict.fromkeys(map(_plain_path, self._seen.keys() - found.keys()))
         step.title = self.plain(step.title)
         self._seen = found
 
@@ -200,13 +202,14 @@ class Keeper:
             return [os.fsdecode(path) for path in sorted(_tree(repo, commit))]
 
     def plain(self, text: str) -> str:
-        """Take out of a text what is of no meaning: where the stage is, ports, times it took.
+        """Take out of a text what is of no meaning: the stage, ports, times it took, made-up digits.
 
         Commits are named by their time and first file, as an id would differ in all commits that
         follow a difference.
         """
         text = text.replace(self._stage, "/stage")
         text = _VARYING.sub(lambda found: f"{found[1] or found[2] or found[3] or ''}_", text)
+        text = _BATCH.sub(r"\1", text)
         text = _HEX.sub(lambda found: self._named(found[0]), text)
         return _GONE.sub("<of no reference>", text)
 
@@ -249,6 +252,10 @@ class Keeper:
                 self._counts[name] += 1
                 number = f" {self._counts[name]}" if self._counts[name] > 1 else ""
                 self._names[commit.id.decode()] = f"<{name}{number}>"
+
+
+def _plain_path(path: str) -> str:
+    return _BATCH.sub(r"\1", path)
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, is_recorded, short_name
 
 _IMPORT = "import"
-_ID_BYTES = 5  # two batches of one second are two batches
+_ID_BYTES = 6  # two batches of one second are two batches
 
 
 def new_batch_id(now: datetime, kind: str = _IMPORT) -> str:

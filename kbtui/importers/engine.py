@@ -606,8 +606,9 @@ def take_back(
                 raise
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")
-    reason = f"What the archive said of the conversations of {batch} goes with them."
-    with services.history.change(Actor.YOU, reason) as change:
+    lost = f"What the archive said of the conversations of {batch} goes with them."
+    begun = f"{batch} began the index, which lists nothing any more."
+    with services.history.change(Actor.YOU, lost if gone else begun) as change:
         services.archive.remove(change, gone)
         if is_first and not services.library.infos():
             change.delete(_INDEX)

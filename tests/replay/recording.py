@@ -25,7 +25,7 @@ _BESIDE = ("out", ".config")
 _DERIVED = re.compile(r"(.*/)?\.kbtui/(lock|.*\.lock|.*\.tmp)")
 _IN_PLACE = "2"
 _GONE = re.compile("^[0-9a-f]{40}$", re.MULTILINE)
-_HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+_HEX = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\\n))[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _BATCH = re.compile(r"\b((?:import|mcp)-\d{8}-\d{6})-[0-9a-f]{4,12}\b")
 """The id of a batch: when it began, and digits that tell it from others of that second."""
 _MEASURES = {"took_ms", "score", "relevance", "explain"}

@@ -107,6 +107,7 @@ else:
 
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
+_LAST_WORDS_SECONDS = 1.0
 _TOAST_SECONDS = 8.0
 _COPIED_SECONDS = 4.0
 _MINUTE_SECONDS = 60.0
@@ -146,6 +147,8 @@ def run_app(workspace: Path | None = None) -> int:
             raise
         finally:
             modes.turn_off()
+            if app.last_words:
+                modes.say(app.last_words, _LAST_WORDS_SECONDS)
             disk.leaving()
             app.close_knowledge()
             disk.stop()
@@ -196,6 +199,7 @@ class KbtuiApp(KeysInOrder):
         kb: The open knowledge base, or None until it is open (soon after the first frame).
         next_workspace: The workspace to switch to on exit; None to quit.
         at_exit: Called when the app starts to exit.
+        last_words: What is said when it has ended, unless the terminal is held up.
     """
 
     TITLE = "kbtui"
@@ -220,6 +224,7 @@ class KbtuiApp(KeysInOrder):
         self.kb: KnowledgeBase | None = None
         self.next_workspace: Path | None = None
         self.at_exit: Callable[[], None] = lambda: None
+        self.last_words = ""
         self._workspace = workspace
         self._opener = opener
         self._services_lock = threading.Lock()
@@ -427,8 +432,9 @@ class KbtuiApp(KeysInOrder):
         start_logging()
         log.warning("ended by %s", number.name)
         sentence = f"kbtui: Ended by {number.name}. What was saved is safe, and the draft is kept."
-        has_reader = number is not signal.SIGHUP  # the terminal is gone
-        self.exit(return_code=code, message=Text(sentence) if has_reader else None)
+        if number is not signal.SIGHUP:  # there the terminal is gone
+            self.last_words = sentence
+        self.exit(return_code=code)
 
     def close_knowledge(self) -> None:
         """Close the knowledge base, even while its services are starting."""

@@ -122,6 +122,21 @@ def escape_seconds(environment: Mapping[str, str], milliseconds: int = 0) -> flo
     return _REMOTE_ESCAPE_SECONDS if is_remote else _ESCAPE_SECONDS
 
 
+def _never_held_up(attributes: list[Any] | None) -> list[Any] | None:
+    """Return the attributes of a terminal whose output no key stops."""
+    import termios
+
+    return attributes and [attributes[0] & ~termios.IXON, *attributes[1:]]
+
+
+def _restore(terminal: int, attributes: list[Any] | None) -> None:
+    import termios
+
+    if attributes is not None:
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver with a reader of our own, and the terminal's own size."""
 
@@ -190,10 +205,16 @@ class TerminalDriver(LinuxDriver):
             self.write(sixel.ASKED)
 
     def stop_application_mode(self) -> None:
-        """Stop, and free the pictures that the terminal keeps."""
+        """Stop, and free the pictures that the terminal keeps.
+
+        Until `close` all is restored but that Ctrl+S holds the output up: `close` would wait for
+        the Ctrl+Q of somebody who sees no reason to press it.
+        """
         if self.graphics is not None:
             self.graphics.remove()
+        restored, self.attrs_before = self.attrs_before, _never_held_up(self.attrs_before)
         super().stop_application_mode()
+        self.attrs_before = restored
 
     def disable_input(self) -> None:
         """Wake the reader, which waits for nothing but input, and stop it."""
@@ -206,8 +227,9 @@ class TerminalDriver(LinuxDriver):
         super().disable_input()
 
     def close(self) -> None:
-        """Stop writing, and close what woke the reader."""
+        """Stop writing, restore the terminal, and close what woke the reader."""
         super().close()
+        _restore(self.fileno, self.attrs_before)
         modes.turned_off()
         wakeup, self._wakeup = self._wakeup, None
         for number in wakeup or ():

@@ -49,14 +49,14 @@ def turn_off() -> None:
             termios.tcsetattr(_TERMINAL, termios.TCSANOW, attributes)
 
 
-def say(sentence: str) -> None:
-    """Write the last words of a process that can't wait for a terminal that is held up."""
+def say(sentence: str, patience: float = 0.0) -> None:
+    """Write the last words of a process, which waits so many seconds for a terminal held up."""
     with contextlib.suppress(OSError):
-        _write(f"{sentence}\n")
+        _write(f"{sentence}\n", patience)
 
 
-def _write(text: str) -> None:
+def _write(text: str, patience: float = 0.0) -> None:
     poll = select.poll()
     poll.register(_TERMINAL, select.POLLOUT)
-    if poll.poll(0):
+    if poll.poll(patience * 1000):
         os.write(_TERMINAL, text.encode())

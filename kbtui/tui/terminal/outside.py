@@ -22,6 +22,7 @@ from textual.style import Style
 from kbtui import programs
 from kbtui.errors import ConfigurationError, StorageError
 from kbtui.text import clean_line, enumerated
+from kbtui.tui.terminal.process import is_told_to_end
 from kbtui.tui.terminal.state import OUTSIDE_PREFIX, state_folder, write_state
 from kbtui.workspace.durable import is_alive
 
@@ -37,7 +38,7 @@ def in_terminal(app: App[object], work: Callable[[], _Result]) -> _Result:
     """Suspend the app, call `work`, and resume the app whatever it raises.
 
     Raises:
-        ConfigurationError: This app has no terminal to give.
+        ConfigurationError: This app has no terminal to give, or is told to end.
     """
     # `App.suspend` doesn't resume after an error in its block, so none may leave it.
     result: list[_Result] = []
@@ -45,7 +46,7 @@ def in_terminal(app: App[object], work: Callable[[], _Result]) -> _Result:
     try:
         with app.suspend():
             try:
-                result.append(work())
+                result.append(_unless_ending(work))
             except BaseException as error:  # noqa: BLE001 - raised again below
                 raised = error
     except SuspendNotSupported:
@@ -53,6 +54,12 @@ def in_terminal(app: App[object], work: Callable[[], _Result]) -> _Result:
     if raised is not None:
         raise raised
     return result[0]
+
+
+def _unless_ending(work: Callable[[], _Result]) -> _Result:
+    if is_told_to_end():
+        raise ConfigurationError("Nothing more is started: kbtui is told to end.")
+    return work()
 
 
 def edit_file(app: App[object], file: Path) -> Edited:

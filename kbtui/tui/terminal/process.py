@@ -40,6 +40,14 @@ _SWITCH_SECONDS = 0.001
 loop and writer waits three times behind whatever thread is indexing or streaming."""
 
 
+_told_to_end = threading.Event()
+
+
+def is_told_to_end() -> bool:
+    """Return whether a signal has told the app to end, which it does once it gets to it."""
+    return _told_to_end.is_set()
+
+
 class SignalWatch:
     """Signal handlers that save and then exit, plus a watchdog thread for when that hangs.
 
@@ -56,6 +64,7 @@ class SignalWatch:
         self._leave = leave
         self._loop = asyncio.get_running_loop()
         self._before: dict[int, Any] = {}
+        _told_to_end.clear()
         # Only the main thread may set handlers; an app in another thread belongs to a test.
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
@@ -80,6 +89,7 @@ class SignalWatch:
             signal.signal(signal.SIGTSTP, lambda *_: None)
 
     def _on_signal(self, number: int, _frame: FrameType | None = None) -> None:
+        _told_to_end.set()
         self.leaving()
         self._save()
         with contextlib.suppress(RuntimeError):  # the loop has ended already

@@ -14,8 +14,8 @@ import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.terminal.state import Drafts, workspace_state
-from tests.terminal import CTRL_C, ENTER, F
-from tests.tui.pty_app import start
+from tests.terminal import CTRL_C, DEADLINE, ENTER, F
+from tests.tui.pty_app import PROGRAM, start
 
 pytestmark = pytest.mark.pty
 ALT_SCREEN_ON, MOUSE_ON, MOUSE_OFF = b"\x1b[?1049h", b"\x1b[?1000h", b"\x1b[?1000l"
@@ -185,9 +185,32 @@ def test_an_app_that_waits_for_an_editor_ends_with_it(
     assert Drafts(workspace).load() == "not sent yet"
 
 
+_TOLD_BEFORE_THE_EDITOR = """
+import os, signal
+from kbtui import programs
+found = programs.editor_command
+def told():
+    os.kill(os.getpid(), signal.SIGTERM)
+    return found()
+programs.editor_command = told
+"""
+
+
+def test_an_app_that_is_told_to_end_starts_no_editor(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", f"sh -c 'touch {tmp_path}/started; exec sleep 1000' --")
+    with start(workspace, program=_TOLD_BEFORE_THE_EDITOR + PROGRAM) as terminal:
+        terminal.wait_for("no model")
+        terminal.send("\x18\x05")
+        assert terminal.wait_exit(DEADLINE / 2) == 128 + signal.SIGTERM
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("key", ["\x1a", "\x13"], ids=["ctrl+z", "ctrl+s"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, None], ids=["told to end", "quit"])
-def test_ctrl_z_does_not_stop_an_app_that_is_ending(
-    workspace: Path, number: signal.Signals | None
+def test_keys_of_the_terminal_do_not_hold_up_an_app_that_is_ending(
+    workspace: Path, number: signal.Signals | None, key: str
 ) -> None:
     with start(workspace) as terminal:
         terminal.wait_for("no model")
@@ -197,11 +220,12 @@ def test_ctrl_z_does_not_stop_an_app_that_is_ending(
             terminal.kill(number)
         while terminal.status is None:
             with contextlib.suppress(OSError):  # it has ended
-                terminal.send("\x1a")
+                terminal.send(key)
             terminal._pump()
             waited, status = os.waitpid(terminal.pid, os.WUNTRACED | os.WNOHANG)
             assert not (waited and os.WIFSTOPPED(status))
             terminal.status = os.waitstatus_to_exitcode(status) if waited else None
+            assert time.perf_counter() < terminal.started + DEADLINE / 2
         assert terminal.status == (128 + number if number else 0)
 
 

@@ -598,11 +598,14 @@ def take_back(
     has_more = bool(known.added_files()) or any(True for _ in imported.of_batch(batch))
     is_first = _INDEX not in _tree_before(services, batch)
     commit = None
-    if services.history.standing(batch) or not has_more:
+    standing = services.history.standing(batch)
+    if standing or not has_more:
         try:
             commit = undo()
         except UsageError:  # somebody removed what the commits brought
             if not has_more:
+                if not standing:
+                    known.forget()  # it would stay the last import for ever
                 raise
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")

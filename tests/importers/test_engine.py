@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import NotFoundError, StoppedError, StorageError
+from kbtui.errors import NotFoundError, StoppedError, StorageError, UsageError
 from kbtui.history.change import new_batch_id
 from kbtui.history.door import Door
 from kbtui.importers import engine
@@ -690,3 +690,17 @@ def test_many_messages_are_written_before_more_are_read(
     found: list[int] = []
     bring(kb, export, lambda *_: found.append(len([*kb.workspace.sessions.glob("claude_*")])))
     assert found == [0, 1, 2]
+
+
+def test_an_import_whose_notes_were_undone_elsewhere_is_the_last_one_no_more(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    first = bring(kb, written(tmp_path / "a.json", [claude("c1", "a")])).batch
+    project = {"uuid": "p", "name": "P", "is_private": True,
+               "docs": [{"uuid": "d", "filename": "Plan", "content": "Text"}]}  # fmt: skip
+    second = bring(kb, written(tmp_path / "b.json", [project])).batch
+    kb.history.undo_batch(second)
+    assert batches(kb.workspace)[-1].id == second
+    with pytest.raises(UsageError, match="taken back already"):
+        _undo(kb, second)
+    assert [each.id for each in batches(kb.workspace)] == [first]

@@ -31,11 +31,12 @@ _NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_SLUG = 80
 _HEADLINE = 60
 _SHORT, _WIDE = 48, 1.5  # characters; bytes that one of them takes
+_LONG = 1 << 17  # bytes of a packed text
 
 Packed: TypeAlias = str | bytes
 """A text that is kept: as UTF-8 where that takes less memory, see `pack`."""
 _unpacked: deque[tuple[str, bytes]] = deque(maxlen=8)
-"""The last ones, so that one that is packed again as it was isn't kept twice."""
+"""The last ones that aren't long, so that one that is packed again isn't kept twice."""
 
 
 def clean(text: str) -> str:
@@ -71,7 +72,8 @@ def unpack(kept: Packed) -> str:
     if isinstance(kept, str):
         return kept
     text = kept.decode("utf-8", "surrogatepass")
-    _unpacked.append((text, kept))
+    if len(kept) < _LONG:
+        _unpacked.append((text, kept))
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,8 +15,10 @@ from kbtui.text import (
     counted,
     fold,
     holds_any,
+    pack,
     shorten,
     slugify,
+    unpack,
     without_escapes,
 )
 
@@ -84,3 +87,24 @@ def test_escape_sequences_are_taken_out_of_a_text(text: str, left: str) -> None:
     plain, count = without_escapes(text)
     assert plain == left
     assert count == text.count("\x1b") - text.count("\x1b\\")
+
+
+@given(st.text(st.characters(), max_size=120))
+def test_a_packed_text_is_the_same_and_never_larger(text: str) -> None:
+    kept = pack(text)
+    assert unpack(kept) == text
+    assert sys.getsizeof(kept) <= sys.getsizeof(text)
+    assert pack(unpack(kept)) == kept
+
+
+def test_a_text_that_an_emoji_widens_is_packed_and_kept_once() -> None:
+    kept = pack("word " * 100 + "\N{SLIGHTLY SMILING FACE}")
+    assert isinstance(kept, bytes)
+    assert pack(unpack(kept)) is kept
+    assert isinstance(pack("文" * 100), str)  # UTF-8 would take more
+    assert isinstance(pack("word " * 100), str)
+
+
+def test_texts_with_half_a_character_can_be_packed() -> None:
+    text = "\ud83d" + "word " * 100
+    assert unpack(pack(text)) == text

@@ -29,6 +29,7 @@ from kbtui.importers.reading import (
     paragraphs,
     record_of,
     time_of,
+    unseen,
 )
 from kbtui.importers.trees import one_notation
 
@@ -149,7 +150,7 @@ class _Session:
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
     session, stem = _Session(), PurePosixPath(name).stem
     lines = _old_lines(opened, name) or json_lines(opened, name)
-    for line in lines:
+    for line in unseen(lines, _mark):
         if isinstance(line, Skipped):
             yield line
         else:
@@ -158,6 +159,13 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield Skipped(line_of(name), OF_A_SUBAGENT)
     elif found := session.conversation(stem):
         yield found
+
+
+def _mark(line: Record) -> object:
+    """Return what a copy of a message has in common with it: some logs hold history again."""
+    time, payload = line.text("timestamp"), line.record("payload")
+    is_exact = "." in time and (payload.text("type") in _SHOWN or payload.get("type") == "message")
+    return (time, line.text("type"), str(payload)) if is_exact else None
 
 
 def _old_lines(opened: OpenedExport, name: str) -> Records:

@@ -181,3 +181,16 @@ def test_codex_completed_items_count_whatever_their_case_and_plans_too(
         ("assistant", "Ask"),
         ("assistant", "2"),
     ]
+
+
+def test_codex_history_written_again_at_its_own_times_counts_once(
+    tmp_path: Path, read: Any
+) -> None:
+    said = [item("user", "How wide?"), item("assistant", "Two.")]
+    exact = [{**each, "timestamp": f"2026-05-01T10:0{n}:00.250Z"} for n, each in enumerate(said)]
+    later = {**exact[0], "timestamp": "2026-05-01T10:05:00.250Z"}
+    assert texts(tmp_path / "a.jsonl", [META, *exact, *exact, later], read) == [
+        ("user", "How wide?"),
+        ("assistant", "Two."),
+        ("user", "How wide?"),
+    ]

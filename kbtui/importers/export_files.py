@@ -84,6 +84,7 @@ class OpenedExport:
         self._heads: dict[str, bytes] = {}
         self._cached_size = 0
         self._zip: zipfile.ZipFile | None = None
+        self._infos: dict[str, zipfile.ZipInfo] = {}
         if not path.exists():
             raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
         with storage_errors(f"Can't read {path}"):
@@ -120,7 +121,7 @@ class OpenedExport:
     def size(self, name: str) -> int:
         """Return the unpacked size of a member in bytes."""
         if self._zip is not None:
-            return self._zip.getinfo(name).file_size
+            return self._infos[name].file_size
         return self._status(name).st_size
 
     def open(self, name: str) -> IO[bytes]:
@@ -144,7 +145,7 @@ class OpenedExport:
             is_packed = name.lower().endswith(_PACKED_LOGS)
             limit = max(_ALWAYS_ALLOWED, self.size(name) * _MAX_RATIO) if is_packed else None
             return self._limited(file, name, limit)
-        info = self._zip.getinfo(name)
+        info = self._infos[name]
         if info.flag_bits & 1:
             raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
         try:
@@ -207,15 +208,20 @@ class OpenedExport:
                 f"{self.path.name} is a zip that is damaged or cut short: {error}.",
                 "Download it again.",
             ) from None
-        for info in self._zip.infolist():
+        infos = self._zip.infolist()
+        # Some programs of Windows separate folders as Windows does, against the standard.
+        is_of_windows = not any("/" in info.filename for info in infos)
+        for info in infos:
             name = info.filename
-            if info.is_dir():
+            if info.is_dir() or (is_of_windows and name.endswith("\\")):
                 continue
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
                 self.refused.append((clean_line(name), "Its name leads out of the zip."))
             elif stat.S_ISLNK(info.external_attr >> 16):
                 self.refused.append((clean_line(name), "It is a link."))
             elif len(self.names) < _MAX_MEMBERS:
+                name = name.replace("\\", "/") if is_of_windows else name
+                self._infos[name] = info
                 self.names.append(name)
         self.names.sort()
 

@@ -6,6 +6,7 @@ import io
 import json
 import tracemalloc
 import weakref
+import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -245,3 +246,16 @@ def test_a_record_is_let_go_of_before_the_next_one_is_read(tmp_path: Path) -> No
         )
         assert [item.place for item in items if isinstance(item, Skipped)] == ["0", "1", "2"]
     assert alive == [False] * 3
+
+
+def test_folders_of_a_zip_may_be_written_as_windows_does(tmp_path: Path) -> None:
+    for name, names in (("a.zip", ["x\\a.json", "x\\y\\", "b"]), ("b.zip", ["x/a\\b"])):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            for each in names:
+                file.writestr(each, each)
+    with OpenedExport(tmp_path / "a.zip") as opened:
+        assert opened.names == ["b", "x/a.json"]
+        assert opened.open("x/a.json").read() == b"x\\a.json"
+        assert opened.size("x/a.json") == 8
+    with OpenedExport(tmp_path / "b.zip") as opened:
+        assert opened.names == ["x/a\\b"]

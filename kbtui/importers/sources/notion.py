@@ -37,6 +37,8 @@ _PART = re.compile(r"(?:^|/)(?:ExportBlock-[0-9a-f-]+|[^/]*)-?Part-\d+\.zip\Z")
 _WRAPPER = re.compile(r"(?:Export(?:Block)?-[0-9a-f-]{36}(?:-Part-\d+)?/)+")
 _LINK = re.compile(r"(\]\()((?:[^()\s<>]|\([^()\s]*\))+)(\))")
 _ON_THE_WEB = re.compile(r"https://(?:www\.)?notion\.(?:so|site)/\S*?([0-9a-f]{32})\b")
+_RELATION = re.compile(r"(?<![^\s,;])([^\s,()|:][^,()\n|:]*) \(([^()\s]*[0-9a-f]{32}[^()\s]*)\)")
+"""How a page or a row names another one that it is related to."""
 _PROPERTY = re.compile(r"([^\W\d_][^:\n]{0,60}): (.*)")
 _DATES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y/%m/%d %H:%M")
 _MAX_PAGE = 32 << 20
@@ -137,6 +139,7 @@ class _Pages:
             text = _LINK.sub(
                 lambda link: f"{link[1]}{self._rewritten_link(link[2], path)}{link[3]}", text
             )
+            text = self._related(text, path)
         text = words_of(text)
         title, body = PurePosixPath(self._new[path]).stem, text
         if text.startswith("# "):
@@ -172,7 +175,8 @@ class _Pages:
                 page = self._row_page(new, dict(zip(columns, row, strict=False)), row[0])
                 if page and first:
                     first = f"[{first}]({relative(page, new)})"
-                lines.append(_row([first, *map(_cell, row[1:])][:width]))
+                others = [_cell(self._related(each, path)) for each in row[1:]]
+                lines.append(_row([first, *others][:width]))
             if len(lines) > _MAX_ROWS:
                 lines += ["", f"Only the first {_MAX_ROWS - 1:,} rows are shown."]
                 break
@@ -188,6 +192,15 @@ class _Pages:
             values = [(self._told_by(page)[1], page) for page in pages]
             pages = [page for known, page in values if _fits(known, row)]
         return self._new[pages[0]] if len(pages) == 1 else ""
+
+    def _related(self, text: str, path: str) -> str:
+        """Return a text in which names of related pages are links to them."""
+
+        def link(found: re.Match[str]) -> str:
+            address = self._rewritten_link(found[2], path)
+            return found[0] if address == found[2] else f"[{found[1]}]({address})"
+
+        return _RELATION.sub(link, text)
 
     def _titles_in(self, folder: str) -> dict[str, list[str]]:
         """Return the pages in a folder by their own titles, which file names only begin with."""
@@ -265,12 +278,17 @@ def _properties(body: str) -> Iterator[tuple[str, str]]:
 
 def _fits(known: Mapping[str, str], row: Mapping[str, str]) -> bool:
     """Return whether a page has the values of a row, each of them or neither of both."""
-    own = {key: value for key, value in known.items() if key in row}
-    told = {key: " ".join(row[key].split()) for key in row if row[key].strip()}
+    own = {key: _unrelated(value) for key, value in known.items() if key in row}
+    told = {key: _unrelated(value) for key, value in row.items() if value.strip()}
     first = next(iter(row), "")
     return all(own.get(key, "") == value for key, value in told.items() if key != first) and all(
-        told.get(key, "") == " ".join(value.split()) for key, value in own.items()
+        told.get(key, "") == value for key, value in own.items()
     )
+
+
+def _unrelated(value: str) -> str:
+    """Return a value with the names of related pages only, which stand at different places."""
+    return " ".join(_RELATION.sub(r"\1", value).split())
 
 
 def _date(value: str) -> datetime | None:

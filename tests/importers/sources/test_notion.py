@@ -157,3 +157,23 @@ def test_rows_lead_to_pages_by_their_titles_and_properties_in_any_language(
         "| [Same](Books/Same%202.md) | 完成 |",
         "| [Same](Books/Same.md) | 打开 |",
     ]
+
+
+def test_related_pages_are_links_and_do_not_part_a_row_from_its_page(
+    tmp_path: Path, read: Any
+) -> None:
+    web = f"Ada B (https://www.notion.so/Ada-B-{B}?pvs=21)"
+    pages = {
+        f"Books {A}.csv": f"Name,By\nSame,{web}\nSame,Carl (People/Carl%20{C}.md) and (x)\n",
+        f"Books/Same {D}.md": f"# Same\n\nBy: Carl (../People/Carl%20{C}.md) and (x)",
+        f"Books/Same {'e' * 32}.md": f"# Same\n\nBy: {web}, gone (https://notion.so/{'f' * 32})",
+        f"People/Ada B {B}.md": "# Ada B",
+        f"People/Carl {C}.md": "# Carl",
+    }
+    found = by_path(read(SOURCE, put(tmp_path / "x", pages)))
+    assert found["Books.md"].text.split("\n")[3] == (
+        "| [Same](Books/Same.md) | [Carl](People/Carl.md) and (x) |"
+    )
+    assert found["Books/Same.md"].text == "By: [Carl](../People/Carl.md) and (x)"
+    gone = f"gone (https://notion.so/{'f' * 32})"
+    assert found["Books/Same 2.md"].text == f"By: [Ada B](../People/Ada%20B.md), {gone}"

@@ -37,6 +37,8 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\ud
 _BROKEN_WORD = re.compile(
     "[\x02\xad\ufffe]\\s*"
 )  # a hyphen that only the end of the line asked for
+_PLACES = {"sub_symbol": "<sub>", "sup_symbol": "<sup>"}
+"""What keeps 10<sup>6</sup> from becoming 106."""
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _ANCHOR = re.compile(r"\[([^][]*)\]\(#[^)]*\)")
 _SLIDE = re.compile(r"^\s*<!-- Slide number: (\d+) -->\s*$", re.MULTILINE)
@@ -222,7 +224,7 @@ def _markdown(name: str, file: IO[bytes], ending: str) -> str:
 
     _open_zip(file)
     file.seek(0)
-    found = getattr(converters, name)().convert(file, StreamInfo(extension=ending))
+    found = getattr(converters, name)().convert(file, StreamInfo(extension=ending), **_PLACES)
     return _PICTURE.sub(r"\1", found.markdown)
 
 
@@ -293,7 +295,7 @@ def _page(data: bytes) -> tuple[str, str]:
     if html is None or "\0" in html[:4096]:
         raise RefusedDocumentError("it is not text")
     html = html.encode("utf-8", "replace").decode()
-    found = HtmlConverter().convert_string(html)
+    found = HtmlConverter().convert_string(html, **_PLACES)
     return found.title or "", _ANCHOR.sub(r"\1", _PICTURE.sub(r"\1", found.markdown))
 
 

@@ -34,7 +34,7 @@ from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Workspace, located
 from kbtui.workspace.scan import hash_file
 
-VERSION = "1"
+VERSION = "2"
 """The version of cached texts; those of other versions are extracted again."""
 _KINDS = {
     ".pdf": "pdf",

@@ -31,6 +31,12 @@ FILES = {
     "a.html": make.HTML.encode(),
     "a.epub": make.epub(Arrival="Nothing.", Mill=MILL, Leaving="Nothing."),
     "latin.htm": "<meta charset=latin1><p>Zürich ist größer.".encode("latin-1"),
+    "raised.htm": b"<p>10<sup>6</sup> kestrels, CO<sub>2</sub>",
+    "raised.docx": make.docx(
+        "a",
+        "10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>6</w:t></w:r><w:r>"
+        "<w:t xml:space='preserve'> kestrels",
+    ),
     "locked.pdf": make.pdf(encrypted=True),
     "pictures.pdf": make.pdf([[], []]),
     "bomb.docx": make.docx("Heading", "x", bomb=600 << 20),
@@ -106,6 +112,11 @@ def test_headings_and_tables_become_markdown(read: dict[str, DocumentText]) -> N
     assert read["a.docx"].whole.startswith("# On kestrels\n")
     assert f"| kestrel | {MILL} | 3.5 |" in read["a.xlsx"].whole
     assert "| 2026 |" in read["a.xlsx"].whole
+
+
+def test_what_is_raised_or_lowered_is_no_part_of_a_number(read: dict[str, DocumentText]) -> None:
+    assert read["raised.htm"].whole.strip() == "10<sup>6</sup> kestrels, CO<sub>2</sub>"
+    assert "10<sup>6</sup> kestrels" in read["raised.docx"].whole
 
 
 def test_what_a_page_would_run_is_left_out(read: dict[str, DocumentText]) -> None:

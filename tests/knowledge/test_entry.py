@@ -148,6 +148,11 @@ def test_what_is_only_marks_is_no_summary() -> None:
     assert summary_of("[^1]\n\n<b></b>\n\n3 lamps.") == "3 lamps."
 
 
+def test_a_summary_raises_and_lowers_numbers_as_the_note_does() -> None:
+    said = "10<sup>6</sup> cells, CO<sub>2</sub>, the 1<sup>st</sup>, x<sup>-n</sup>."
+    assert summary_of(said) == "10⁶ cells, CO₂, the 1st, x⁻ⁿ."
+
+
 def test_a_written_summary_wins_and_loses_what_steers_a_terminal() -> None:
     text = '---\nsummary: "*Short* \\e[31m"\n---\nLong text.\n'
     assert parse_entry("knowledge/a.md", text.encode()).summary == "Short [31m"

@@ -42,6 +42,9 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (re.compile(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)"), r"\1"),
     (re.compile(r"`+([^`]*)`+"), r"\1"),
 )
+_PLACED = re.compile(r"<su([bp])>([^<>]{1,20})</su\1>")
+_RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 _PLAIN_START = re.compile(r"[A-Za-z0-9]")  # no mark hides it
 _MARKUP_CHARACTER = re.compile(r"[\[*_`<=~]")
 
@@ -106,9 +109,16 @@ def heading_of(body: str) -> str | None:
 
 def summary_of(body: str) -> str:
     """Return the first sentence of the prose without markup, at most 160 characters."""
-    text = plain_line(_first_prose(body))
+    prose = _first_prose(body)
+    text = plain_line(_PLACED.sub(_placed, prose) if "<su" in prose else prose)
     end = _SENTENCE_END.search(text, 0, SUMMARY_WIDTH + 1)  # what ends later is cut in any case
     return shorten(text[: end.end()] if end else text, SUMMARY_WIDTH)
+
+
+def _placed(found: re.Match[str]) -> str:
+    """Return numbers and signs in characters that are raised or lowered: 10⁶, not 106."""
+    signs = _RAISED if found[1] == "p" else _LOWERED
+    return found[2].translate(signs) if all(ord(each) in signs for each in found[2]) else found[0]
 
 
 def plain_line(text: str) -> str:

@@ -47,7 +47,7 @@ _CELL = re.compile(
 )
 _DATE = re.compile(
     r"<br ?/?>\s*(?P<day>[^<>]{6,60}?)(?P<hour>\d{1,2})[:.](?P<minute>\d{2})[:.](?P<second>\d{2})"
-    r"(?P<rest>[^<>]{0,40})(?:<br ?/?>|\Z)"
+    r"(?P<rest>[^<>]{0,40})(?=<br ?/?>|\Z)"
 )
 """The line below the prompt that says when, in the language and the order of the account."""
 _PART_OF_DATE = re.compile(r"[^\W\d_]+|\d+")
@@ -249,9 +249,10 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
 
 def _said_when(body: str) -> tuple[str, datetime | None, str]:
     """Split a cell into the prompt, the time and the answer, which stands below both."""
-    for date in _DATE.finditer(body):
-        if time := _time(date):
-            return body[: date.start()], time, body[date.end() :]
+    dates = [(date, time) for date in _DATE.finditer(body) if (time := _time(date))]
+    # A line of a prompt may say a time, too, and goes on behind it.
+    for date, time in sorted(dates, key=lambda found: any(map(str.islower, found[0]["rest"])))[:1]:
+        return body[: date.start()], time, _BREAK.sub("", body[date.end() :], count=1)
     prompt, *rest = _BREAK.split(body, maxsplit=2)
     return prompt, None, rest[-1] if rest else ""
 

@@ -198,3 +198,11 @@ def test_a_page_is_left_only_beside_the_list_of_its_name(tmp_path: Path, read: A
         _page(tmp_path / name / "MyActivity.html", _cell(f"Page {name}", date, "<p>b</p>"))
     (tmp_path / "a/MyActivity.json").write_text(written)
     assert [texts(each)[0] for each in read(SOURCE, tmp_path)] == ["Listed", "Page b"]
+
+
+def test_a_line_of_a_prompt_with_a_time_is_not_the_date(tmp_path: Path, read: Any) -> None:
+    asked = "Log:<br>2026-01-02 at 10:00:00 it broke"
+    cell = _cell(asked, "Jan 5, 2026, 10:00:00 PM GMT", "<p>At 1 Feb 2026, 11:00:00 GMT</p>")
+    (found,) = read(SOURCE, _page(tmp_path / "MyActivity.html", cell))
+    assert texts(found) == ["Log:\n2026-01-02 at 10:00:00 it broke", "At 1 Feb 2026, 11:00:00 GMT"]
+    assert f"{found.messages[0].time:%Y-%m-%d %H:%M}" == "2026-01-05 22:00"

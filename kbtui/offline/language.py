@@ -16,6 +16,9 @@ A language needs only its file in ``languages/``, with these lists of words or p
 - ``asks_tasks``, ``asks_coming``, ``asks_day``: whole questions, but for a time, for open tasks,
   for what is coming, and for what was said on a day; ``asserts``: verbs behind one of them that
   make it the subject of a statement: *what happened today was ...*;
+- ``owes``: how people say what they have to do: *I have to*; ``does``: verbs with which a note to
+  oneself begins, or ends where nouns have capitals, ``does the`` those that are nouns as well, so
+  an article or a name follows; ``unlike``: words behind one of them that make it a noun;
 - ``recall``: phrases that start like a command but aren't one;
 - ``work``: starts of requests that need a model;
 - ``reason``: starts of the reason in a decision;

@@ -165,7 +165,7 @@ def _mark(line: Record) -> object:
     """Return what a copy of a message has in common with it: some logs hold history again."""
     time, payload = line.text("timestamp"), line.record("payload")
     is_exact = "." in time and (payload.text("type") in _SHOWN or payload.get("type") == "message")
-    return (time, line.text("type"), str(payload)) if is_exact else None
+    return hash((time, line.text("type"), str(payload))) if is_exact else None  # texts are long
 
 
 def _old_lines(opened: OpenedExport, name: str) -> Records:

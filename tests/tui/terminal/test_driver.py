@@ -158,7 +158,8 @@ def test_keys_and_a_paste_that_come_byte_by_byte_are_what_they_are(workspace: Pa
         _draft(terminal, workspace, "a[é]bcd!")
 
 
-def test_random_bytes_do_not_end_the_app(workspace: Path) -> None:
+def test_random_bytes_do_not_end_the_app(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "true")  # no keys of an editor, which they may start
     chance = random.Random(35)
     with start(workspace) as terminal:
         terminal.wait_for("no model")

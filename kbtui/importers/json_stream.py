@@ -71,7 +71,7 @@ class _Sharing:
             return self._texts.setdefault(kept, kept)
         if type(value) is list:
             some = [self._packed(each) if type(each) is str else each for each in value]
-            return tuple(some) if bytes in map(type, some) else value
+            return tuple(some) if bytes in map(type, some) else some
         return value
 
 

@@ -691,7 +691,7 @@ def _tag_of(value: str) -> str:
 
 
 def _is_timestamp(value: str) -> bool:
-    return _tag_of(value) == "tag:yaml.org,2002:timestamp"
+    return value[:4].isdigit() and _tag_of(value) == "tag:yaml.org,2002:timestamp"
 
 
 def _is_date(value: str) -> bool:

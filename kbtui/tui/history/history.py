@@ -17,14 +17,14 @@ from textual.screen import Screen
 
 from kbtui.clock import local_day
 from kbtui.errors import UsageError
-from kbtui.history.change import Commit
+from kbtui.history.change import Commit, is_import
 from kbtui.history.history import open_foreign
 from kbtui.history.queries.diff import as_patch
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, all_names
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
@@ -280,7 +280,25 @@ class HistoryScreen(ListAndDiff):
         undo = (
             partial(history.undo_turn, turn) if turn else partial(history.undo_batch, batch or "")
         )
-        await self._confirm_and_undo(commit, undo)
+        if batch and is_import(batch) and isinstance(self.kb, KnowledgeBase):
+            await self._take_import_back(commit, batch, undo)
+        else:
+            await self._confirm_and_undo(commit, undo)
+
+    async def _take_import_back(
+        self, commit: Commit, batch: str, undo: Callable[..., object]
+    ) -> None:
+        """Undo an import after a question, with its conversations, which aren't in the history."""
+        from kbtui.importers.engine import take_back
+
+        description = draw_sentence(commit, self._names()).plain
+        what = f"{description}. The conversations that came with it go for good, unless you went on"
+        done = await confirm_and_undo(self, self.kb.history, f"{what} with them.", undo, unasked=0)
+        if done is not None:
+            _, taken = await asyncio.to_thread(take_back, self.kb.services, batch, lambda: done)
+            gone = sum(each.outcome == "removed" for each in taken)
+            tell(self, f"Taken back: {description}, {counted(gone, 'conversation')}.")
+            self._show_commit(done)
 
     async def _confirm_and_undo(self, commit: Commit, undo: Callable[..., object]) -> None:
         description = draw_sentence(commit, self._names()).plain

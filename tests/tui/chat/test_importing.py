@@ -15,6 +15,7 @@ from kbtui.tui.app.background_work import BackgroundScreen
 from kbtui.tui.chat.commands.importing import dropped_path
 from kbtui.tui.chat.conversation.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.history.history import HistoryScreen
 from tests.importers.exports import claude, written
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of
@@ -77,6 +78,29 @@ async def test_a_pasted_path_is_offered_looked_at_imported_and_taken_back(
         await shell.press("y")
         await shell.until(lambda: "Taken back: 2 conversations" in shell.text)
         assert not list(sessions.glob("claude_*.jsonl"))
+
+
+async def test_the_history_takes_an_import_back_with_its_conversations(
+    tmp_path: Path, export: Path
+) -> None:
+    docs = [{"uuid": "d", "filename": "Plan", "content": "Text"}]
+    written(export.parent / "projects.json", [{"uuid": "p", "name": "Plans", "docs": docs}])
+    async with running(tmp_path / "notes") as shell:
+        with engine.OpenedExport(export.parent) as opened:
+            for source in engine.sources_of(opened):
+                engine.run(shell.app.kb.services, opened, source)
+        sessions = tmp_path / "notes" / "sessions"
+        assert len([*sessions.glob("claude_*.jsonl")]) == 2
+        await shell.press("f4")
+        await shell.until(lambda: isinstance(shell.app.screen, HistoryScreen))
+        await shell.until(lambda: "brought in" in text_of(shell.app.screen.rows))
+        await shell.press("A")
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        assert "go for good" in _asked(shell.app.screen)
+        assert len([*sessions.glob("claude_*.jsonl")]) == 2
+        await shell.press("y")
+        await shell.until(lambda: not [*sessions.glob("claude_*.jsonl")])
+        assert not [*(tmp_path / "notes").rglob("Plan*.md")]
 
 
 async def test_nothing_comes_in_where_the_question_is_left(tmp_path: Path, export: Path) -> None:

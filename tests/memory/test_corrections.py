@@ -10,6 +10,7 @@ import pytest
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.comparing.corrections import corrects
 from kbtui.memory.comparing.same_thing import is_newer
+from kbtui.memory.recall.newer import _last_said
 from kbtui.views.view import Audience
 from tests.agent.conftest import ask
 
@@ -57,6 +58,14 @@ async def test_it_is_of_the_last_line_that_it_may_mean_and_stands_first(kb: Know
     assert answer.index("Friday") < answer.index("Thursday")
     newer = kb.seen_by(Audience.MODEL_ELSEWHERE).newer(old)
     assert {of: line.text for of, line in newer.items()} == {old[1]: new}
+
+
+def test_of_lines_said_within_a_second_those_of_one_file_have_an_order() -> None:
+    """A commit knows the second; by it a message of a moment before stands behind."""
+    budget, release, message = (58.980, 3, 6, True), (58.990, 4, 7, True), (58.991, 1, 2, False)
+    assert _last_said([budget, release, message]) == 7
+    assert _last_said([budget, release, (70.0, 1, 2, False)]) == 2
+    assert _last_said([message, (58.995, 3, 8, False)]) == 8
 
 
 async def test_what_says_by_itself_what_holds_corrects_nothing_else(kb: KnowledgeBase) -> None:

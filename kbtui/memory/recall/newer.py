@@ -71,6 +71,7 @@ _KEY_LETTERS = 5  # by which forms of a word are found: `same_thing` compares th
 _MAX_CANDIDATES = 60
 SOON_SECONDS = 3 * 86_400.0
 """Within this time a short correction is of what was said before it."""
+_CLOSE_SECONDS = 2.0
 _MOST_COMMON = 400  # lines with a term, above which it tells nothing
 _CATCH_UP_SECONDS = 1.5  # mostly for one or two files, of which each takes a hundredth of it
 _REST_SECONDS = 0.02  # for what a command doesn't show, where much is left
@@ -562,7 +563,7 @@ def _partners(
         (json.dumps(telling), _MAX_CANDIDATES),
     ).fetchall()
     is_told = False
-    corrected: list[tuple[float, int, int]] = []
+    corrected: list[tuple[float, int, int, bool]] = []
     for number, other_path, other_line, told, moment, _shared in rows:
         is_before = _is_before((other_path, other_line, moment), path, line)
         later, earlier = (line.told, told) if is_before else (told, line.told)
@@ -570,9 +571,21 @@ def _partners(
             is_told |= is_before
             yield number, is_before
         elif is_before and line.said.moment - moment <= SOON_SECONDS and corrects(later, earlier):
-            corrected.append((moment, other_line, number))
+            corrected.append((moment, other_line, number, other_path == path))
     if corrected and not is_told:
-        yield max(corrected)[-1], True  # of what a short correction may mean, what was said last
+        yield _last_said(corrected), True
+
+
+def _last_said(corrected: Sequence[tuple[float, int, int, bool]]) -> int:
+    """Return which of the lines that a correction may mean was said last.
+
+    They are given as when they were said, their line, number, and whether they stand in the file of
+    the correction. A commit knows the second, a conversation less than that; of lines as close as
+    this, those of one file have an order.
+    """
+    latest = max(corrected)[0]
+    close = [each for each in corrected if latest - each[0] <= _CLOSE_SECONDS]
+    return max([each for each in close if each[3]] or close)[2]
 
 
 def _is_before(other: tuple[str, int, float], path: str, line: _Line) -> bool:

@@ -157,9 +157,9 @@ class MarkdownView(MarkdownLines):
 
     def _position(self) -> _Position:
         cursor_line = self.pointed_source if self.has_cursor else None
-        return _Position(
-            self.top_source, cursor_line, [self.lines[at].source for at in self.flashed]
-        )
+        # What comes above the first line is seen by whoever hasn't scrolled.
+        top = self.top_source if round(self.scroll_y) else 0
+        return _Position(top, cursor_line, [self.lines[at].source for at in self.flashed])
 
     def _restore_position(self, position: _Position) -> None:
         lines = self.lines_of_source(position.top)

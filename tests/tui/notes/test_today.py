@@ -9,7 +9,7 @@ from kbtui.clock import local_day, local_now
 from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from tests.tui.notes_support import text_of
-from tests.tui.shell import Shell, running
+from tests.tui.shell import Shell, running, settle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,26 @@ async def test_today_has_what_is_coming_what_is_open_and_the_lines_of_the_day(
         assert opened < text.index("☐ prune") < said
         assert "The rent is 1180. → The rent is 1210." in text
         assert "The last five weeks" in text
+
+
+async def test_a_small_terminal_shows_it_from_its_top_whatever_comes_above_the_lines(
+    tmp_path: Path,
+) -> None:
+    _page(tmp_path / "kb")
+    with KnowledgeBase.open(tmp_path / "kb") as kb:
+        for number in range(20):
+            kb.journal.keep(f"Sentence {number} of a day with many.", local_now(), Origin())
+    async with running(tmp_path / "kb", size=(100, 26)) as shell:
+        await shell.say("/today", wait=False)
+        await shell.until(lambda: "Coming 2" in shown(shell))
+        body = shell.app.main.notes.view.body
+        assert body.scroll_y == 0
+        body.scroll_to(y=12, animate=False, force=True, immediate=True)
+        reached = body.top_source
+        assert reached > 1
+        shell.app.main.notes.view.reload()
+        await settle(shell.pilot)
+        assert body.top_source == reached
 
 
 async def test_a_row_leads_to_its_line(tmp_path: Path) -> None:

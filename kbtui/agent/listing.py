@@ -22,12 +22,10 @@ from kbtui.memory.recall.agenda import (
 )
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.asked import ListQuestion, days_of
-from kbtui.offline.duties import names_duty
 from kbtui.text import counted
 from kbtui.views.view import View
 
 _MAX_LINES = 40
-_DUTY_DAYS = 366
 _BOX = {" ": "☐", "/": "☐"}
 
 
@@ -77,8 +75,7 @@ class Listing:
             )
         groups = agenda.grouped(self.today)
         tasks = [item for name in GROUPS for item in groups[name]]
-        in_a_year = agenda.coming(self.today, _DUTY_DAYS)
-        duties = [each for each in in_a_year if each.task is None and names_duty(each.text)]
+        duties = agenda.duties(self.today)
         if asked.period is None:
             return self._tasks(self._items(tasks, agenda), self._items(duties, agenda))
         last = days_of(asked.period, self.today)[1]

@@ -22,6 +22,7 @@ from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
+from kbtui.offline.duties import names_duty
 from kbtui.offline.frames import event_verbs, found_in, spoken_in
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 MEMORY = "memory/MEMORY.md"
 COMING_DAYS = 14
 _WEEK_DAYS = 7
+_YEAR_DAYS = 366
 _MAX_BYTES = 4_000_000
 _CACHE_LIMIT = 100_000  # files
 _TIME_LEAD = re.compile(r"(?:~~)?(\d\d:\d\d)[ \t]+")
@@ -118,6 +120,11 @@ class Agenda(NamedTuple):
         for item in sorted(self.tasks, key=_order):
             groups[group_of(item, today)].append(item)
         return groups
+
+    def duties(self, today: date) -> list[AgendaItem]:
+        """Return what was said to be done by a day to come, without being noted as a task."""
+        said = (each for each in self.coming(today, _YEAR_DAYS) if each.said is not None)
+        return [each for each in said if each.task is None and names_duty(each.text)]
 
     def coming(self, today: date, days: int = COMING_DAYS) -> list[AgendaItem]:
         """Return what has a day from today on, for so many days: tasks and other lines, by day.

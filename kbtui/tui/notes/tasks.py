@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -40,11 +40,14 @@ from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.row_list import RowList, justified_row
 from kbtui.views.view import Audience
 
-_HEADINGS: dict[When, str] = {
+_SAID: Literal["said"] = "said"
+Group = When | Literal["said"]
+_HEADINGS: dict[Group, str] = {
     "late": "Late",
     "week": "This week",
     "later": "Later",
     "undated": "Without a date",
+    "said": "Said, not noted as a task",
 }
 _PRIORITIES = {0: "▲▲ ", 1: "▲ ", 2: "△ ", 4: "▽ ", 5: "▽▽ "}
 _READING = "Looking through the notes …"
@@ -53,7 +56,7 @@ _NOTHING = (
     " what you ask to be reminded of in the chat."
 )
 _SPACIOUS_ROWS = 30
-Row = AgendaItem | When | None
+Row = AgendaItem | Group | None
 
 
 def _queued(
@@ -79,7 +82,7 @@ class TaskList(RowList[Row]):
     def __init__(self, *, classes: str | None = None) -> None:
         self.items: Sequence[Row] = ()
         self.today = local_day()
-        self.counts: dict[When, int] = {}
+        self.counts: dict[Group, int] = {}
         self.newer: dict[str, str] = {}
         super().__init__(classes=classes)
 
@@ -100,11 +103,9 @@ class TaskList(RowList[Row]):
             style = ".rows--bad" if row == "late" else ".rows--strong"
             count = (f"  {self.counts.get(row, 0):,}", ".rows--muted")
             return [Content.assemble((f" {_HEADINGS[row]}", style), count)]
-        mark = row.task.mark if row.task is not None else " "
+        sign = checkbox(row.task.mark).plain if row.task is not None else "• "
         priority = _PRIORITIES.get(row.priority, "")
-        text = Content.assemble(
-            "   ", checkbox(mark).plain, (priority, ".rows--match"), clean_line(row.text)
-        )
+        text = Content.assemble("   ", sign, (priority, ".rows--match"), clean_line(row.text))
         return [justified_row(text, self._about(row), width)]
 
     def _about(self, row: AgendaItem) -> Content:
@@ -153,6 +154,7 @@ class TasksScreen(Finder):
         self._note = Preview(kb, id="tasks-note", classes="split-detail framed")
         self.turns = SerialQueue(self, "change")
         self._agenda = Agenda((), ())
+        self._duties: Sequence[AgendaItem] = ()
         self._query = ""
         self._last_change: Commit | None = None
 
@@ -177,17 +179,19 @@ class TasksScreen(Finder):
 
     @latest("tasks")
     async def _read(self) -> None:
-        self._agenda, self.rows.newer = await asyncio.to_thread(self._read_all)
+        self._agenda, self._duties, self.rows.newer = await asyncio.to_thread(self._read_all)
         self.rows.empty = _NOTHING
         self._show()
 
-    def _read_all(self) -> tuple[Agenda, dict[str, str]]:
-        """Read the list, and for tasks what a newer line says; run in a thread."""
-        agenda = self.kb.agenda()
-        view = self.kb.seen_by(Audience.OWN_MODEL)
-        newer = newer_days(agenda.tasks, agenda, view, local_day())
-        told = zip(agenda.tasks, newer, strict=True)
-        return agenda, {each.text: str(instead) for each, instead in told if instead is not None}
+    def _read_all(self) -> tuple[Agenda, Sequence[AgendaItem], dict[str, str]]:
+        """Read the list, what else was said to be done, and what is newer; run in a thread."""
+        agenda, today = self.kb.agenda(), local_day()
+        duties = agenda.duties(today)
+        items = (*agenda.tasks, *duties)
+        newer = newer_days(items, agenda, self.kb.seen_by(Audience.OWN_MODEL), today)
+        told = zip(items, newer, strict=True)
+        found = {each.text: str(instead) for each, instead in told if instead is not None}
+        return agenda, duties, found
 
     async def find(self, query: str) -> None:
         self._query = query
@@ -205,11 +209,14 @@ class TasksScreen(Finder):
         rows, here, at = self.rows, self.rows.chosen, self.rows.cursor
         rows.today = local_day()
         rows.empty = "No task matches." if self._query and self._agenda.tasks else rows.empty
-        groups = self._agenda.grouped(rows.today)
+        groups: list[tuple[Group, Sequence[AgendaItem]]] = [
+            *self._agenda.grouped(rows.today).items(),
+            (_SAID, self._duties),
+        ]
         shown: list[Row] = []
         rows.counts = {}
-        for name in GROUPS:
-            found = [item for item in groups[name] if self._matches(item)]
+        for name, items in groups:
+            found = [item for item in items if self._matches(item)]
             if found:
                 rows.counts[name] = len(found)
                 spaced = bool(shown) and self.app.size.height >= _SPACIOUS_ROWS
@@ -220,7 +227,7 @@ class TasksScreen(Finder):
         rows.border_title = Content(f"Tasks · {self._count(len(self._agenda.tasks))}")
 
     def _count(self, total: int) -> str:
-        shown = sum(self.rows.counts.values())
+        shown = sum(self.rows.counts.get(name, 0) for name in GROUPS)
         late = self.rows.counts.get("late", 0)
         count = f"{shown:,} of {total:,} open" if shown != total else f"{total:,} open"
         return f"{count} · {late:,} late" if late else count
@@ -232,7 +239,9 @@ class TasksScreen(Finder):
 
     @_queued
     async def action_tick(self, item: AgendaItem) -> None:
-        if item.task is None or not await may_replace(self, self.kb, item.path):
+        if item.task is None:
+            raise _not_a_task(item)
+        if not await may_replace(self, self.kb, item.path):
             return
         self._last_change = await asyncio.to_thread(tick, self.kb, item.path, item.task)
         again = " It comes again." if item.fields.recurrence else ""
@@ -242,7 +251,7 @@ class TasksScreen(Finder):
     @_queued
     async def action_move_day(self, item: AgendaItem) -> None:
         if item.task is None:
-            return
+            raise _not_a_task(item)
         about = "A day: tomorrow, Friday, 12 December, in two weeks, 2026-12-04"
         typed = await ask_text(self, clean_line(item.text), "", about)
         if not typed:
@@ -258,7 +267,7 @@ class TasksScreen(Finder):
         await self._read_now()
 
     async def _read_now(self) -> None:
-        self._agenda, self.rows.newer = await asyncio.to_thread(self._read_all)
+        self._agenda, self._duties, self.rows.newer = await asyncio.to_thread(self._read_all)
         self._show()
 
     def action_undo(self) -> None:
@@ -276,6 +285,12 @@ class TasksScreen(Finder):
         item = self.rows.chosen
         if item is not None:
             leave_for(self, OpenEntry(item.path, item.line))
+
+
+def _not_a_task(item: AgendaItem) -> UsageError:
+    return UsageError(
+        f"“{clean_line(item.text)}” was said, not noted as a task.", "Enter opens its line."
+    )
 
 
 def _is_same(row: Row, item: AgendaItem) -> bool:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from kbtui.clock import local_day
+from kbtui.clock import local_day, local_now
+from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.notes.preview import Preview
 from kbtui.tui.notes.tasks import TasksScreen
@@ -57,6 +58,27 @@ def listed(shell: Shell) -> str:
 
 def written(root: Path) -> str:
     return (root / PATH).read_text()
+
+
+async def test_what_was_only_said_to_be_done_stands_below_and_is_not_ticked(tmp_path: Path) -> None:
+    root = tmp_path / "kb"
+    _notes(root)
+    with KnowledgeBase.open(root) as kb:
+        for text in (f"I have to pay by {TOMORROW}", f"The plumber comes on {TOMORROW}"):
+            kb.journal.keep(text, local_now(), Origin())
+        page = kb.workspace.place(f"memory/{TODAY}.md")
+    before = page.read_text()
+    async with tasks(root, (100, 46)) as shell:
+        await shell.until(lambda: "Said, not noted as a task  1" in listed(shell))
+        text = listed(shell)
+        assert text.index("odd") < text.index("• I have to pay by")
+        assert "plumber" not in text
+        assert "5 open" in str(shell.app.screen.rows.border_title)
+        await shell.press("end", "space")
+        await shell.notified("was said, not noted as a task")
+        assert page.read_text() == before
+        await shell.press("enter")
+        await shell.until(lambda: shell.app.main.notes.current_path == f"memory/{TODAY}.md")
 
 
 async def test_tasks_stand_under_when_they_are_due(tmp_path: Path) -> None:

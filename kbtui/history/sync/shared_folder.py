@@ -137,10 +137,15 @@ class SharedFolder:
         The next commit there would take back what was sent. As in git, a repository may say that it
         doesn't mind; that its files follow is beyond kbtui.
         """
+        from dulwich.errors import NotGitRepository
         from dulwich.refs import HEADREF
         from dulwich.repo import Repo
 
-        with contextlib.closing(Repo(self._place)) as opened:
+        try:
+            found = Repo(self._place)
+        except (NotGitRepository, OSError):  # pulled out meanwhile, which sending says
+            return False
+        with contextlib.closing(found) as opened:
             if opened.bare:
                 return False
             told = b""

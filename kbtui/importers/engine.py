@@ -582,6 +582,23 @@ def _tree_before(services: Services, batch: str) -> Mapping[str, str]:
     return services.history.tree(rev) if rev is not None else {}
 
 
+def _reverted(
+    services: Services, known: Batch, undo: Callable[[], Commit | None], *, has_more: bool
+) -> Commit | None:
+    """Undo the commits of an import that stand; raise if there is nothing else of it either."""
+    is_standing = bool(services.history.standing(known.id))
+    if has_more and not is_standing:
+        return None
+    try:
+        return undo()
+    except UsageError:  # somebody removed what the commits brought
+        if has_more:
+            return None
+        if not is_standing:
+            known.forget()  # it would stay the last import for ever
+        raise
+
+
 def take_back(
     services: Services, batch: str, undo: Callable[[], Commit | None]
 ) -> tuple[Commit | None, list[TakenBack]]:
@@ -597,20 +614,11 @@ def take_back(
     imported, known = Imported(services.workspace), Batch(services.workspace, batch)
     has_more = bool(known.added_files()) or any(True for _ in imported.of_batch(batch))
     is_first = _INDEX not in _tree_before(services, batch)
-    commit = None
-    standing = services.history.standing(batch)
-    if standing or not has_more:
-        try:
-            commit = undo()
-        except UsageError:  # somebody removed what the commits brought
-            if not has_more:
-                if not standing:
-                    known.forget()  # it would stay the last import for ever
-                raise
+    commit = _reverted(services, known, undo, has_more=has_more)
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")
     lost = f"What the archive said of the conversations of {batch} goes with them."
-    begun = f"{batch} began the index, which lists nothing any more."
+    begun = "What was imported began the index, which lists nothing any more."
     with services.history.change(Actor.YOU, lost if gone else begun) as change:
         services.archive.remove(change, gone)
         if is_first and not services.library.infos():

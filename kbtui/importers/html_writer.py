@@ -548,7 +548,7 @@ class _Writer(HTMLParser):
 def _meaning_classes(html: str) -> dict[str, str]:
     """Return what a page's own style sheets say of classes that marks say as well, by class."""
     found: dict[str, str] = {}
-    if "<style" not in html:
+    if "<style" not in html and "<STYLE" not in html:
         return found
     for sheet in _STYLE_SHEET.finditer(html):
         for name, style in _CLASSED.findall(sheet[1]):

@@ -14,7 +14,7 @@ from datetime import datetime
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Role
 from kbtui.importers.reading import conversation
 
-_AGAIN = "+"  # behind a month
+_AGAIN = "(more)"  # behind a month
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
     for line in lines:
         month = f"{line.time.astimezone():%Y-%m}" if line.time else month
         if month > newest:
-            gone = [each for each in sorted(months) if each < newest and each[-1:] != _AGAIN]
+            gone = [each for each in sorted(months) if each < newest and not each.endswith(_AGAIN)]
             for each in gone:
                 yield from _talk(id_, title, each, *months.pop(each))
             over.update(gone)

@@ -85,6 +85,7 @@ def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
         ("<pre>a:<br>  b<br>c</pre>", "```\na:\n  b\nc\n```"),
         (("<style>.k{vertical-align:super;color:red}.b{font-weight:700}</style><p><span>10</span>"
          "<span class='c k'>6</span> <span class=b>cells</span></p>"), "10<sup>6</sup> **cells**"),
+        ("<STYLE>.b{font-weight:700}</STYLE><p><span class=b>loud</span></p>", "**loud**"),
         ("<math><msup><mi>x</mi><mn>2</mn></msup></math>", "x<sup>2</sup>"),
         (("<math><semantics><mfrac><mn>1</mn><mn>2</mn></mfrac><annotation>\\frac12</annotation>"
          "</semantics></math><span class='katex-html' aria-hidden=true><span>1</span>2</span>"), "$\\frac12$"),

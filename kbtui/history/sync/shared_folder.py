@@ -35,9 +35,8 @@ _LEFTOVERS = (
 )
 _INITIAL_FILES = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
 _PROBE = ".probe-permissions"
-
-
 _TAKES_ALL = (b"ignore", b"warn", b"false")
+"""What `receive.denyCurrentBranch` says where a branch that is checked out may be written."""
 
 
 class SharedFolder:

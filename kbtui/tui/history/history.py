@@ -296,8 +296,10 @@ class HistoryScreen(ListAndDiff):
         done = await confirm_and_undo(self, self.kb.history, f"{what} with them.", undo, unasked=0)
         if done is not None:
             _, taken = await asyncio.to_thread(take_back, self.kb.services, batch, lambda: done)
-            gone = sum(each.outcome == "removed" for each in taken)
-            tell(self, f"Taken back: {description}, {counted(gone, 'conversation')}.")
+            kept = sum(each.outcome == "kept" for each in taken)
+            stay = f" Of what you went on with, {kept:,} stay." if kept else ""
+            gone = counted(len(taken) - kept, "conversation")
+            tell(self, f"Taken back: {description}, {gone}.{stay}")
             self._show_commit(done)
 
     async def _confirm_and_undo(self, commit: Commit, undo: Callable[..., object]) -> None:

@@ -9,14 +9,14 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import RemoteError, StoppedError
+from kbtui.errors import RefusedHistoryError, RemoteError, StoppedError
 from kbtui.history.sync import transport
 from kbtui.history.sync.remote import SyncWatcher
 from tests.history.sync_room import Machine, fsck, plumb
@@ -113,6 +113,7 @@ class _Git(BaseHTTPRequestHandler):
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),
             "CONTENT_LENGTH": str(len(body)),
             "REMOTE_USER": "me",
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
         }
         if encoding := self.headers.get("Content-Encoding"):
             environment["HTTP_CONTENT_ENCODING"] = encoding
@@ -121,7 +122,7 @@ class _Git(BaseHTTPRequestHandler):
             env=environment,
             input=body,
             capture_output=True,
-            check=True,
+            check=False,
         )
         head, _, answer = run.stdout.partition(b"\r\n\r\n")
         status = 200
@@ -180,6 +181,33 @@ def _both_ways(tmp_path: Path, address: str, bare: Path) -> None:
 
 def test_two_machines_sync_through_gits_own_daemon(tmp_path: Path, bare: Path, daemon: str) -> None:
     _both_ways(tmp_path, daemon, bare)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["init", "-q", "--bare", "--object-format=sha256"], "keeps SHA-256 ids"),
+        (["clone", "-q", "--bare", "--depth", "1"], "is a shallow copy"),
+        (["clone", "-q", "--bare", "--filter=blob:none"], "can't hand out its history"),
+    ],
+)
+@pytest.mark.parametrize("by_http", [False, True])
+def test_what_kbtui_cannot_use_is_told_by_a_server_as_well(
+    tmp_path: Path, bare: Path, daemon: str, command: list[str], what: str, by_http: bool
+) -> None:
+    machine = Machine(tmp_path / "here", daemon)
+    for text in ("one\n", "two\n"):
+        machine.write(A, text)
+        machine.sync()
+    plumb(bare, "config", "uploadpack.allowFilter", "true")
+    other = bare.with_name("other.git")
+    source = [bare.as_uri()] if command[0] == "clone" else []
+    subprocess.run(["git", *command, *source, other], check=True, capture_output=True)
+    with web(other) if by_http else nullcontext(f"{daemon.rpartition('/')[0]}/other.git") as place:
+        fresh = Machine(tmp_path / "fresh", place)
+        fresh.write(A, "mine\n")
+        with pytest.raises((RemoteError, RefusedHistoryError), match=what):
+            fresh.sync()
 
 
 def test_two_machines_sync_over_http(tmp_path: Path, bare: Path) -> None:

@@ -6,11 +6,13 @@ import inspect
 import random
 import zlib
 from contextlib import closing
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from dulwich import pack
-from dulwich.client import SSHGitClient, SubprocessSSHVendor, TCPGitClient
+from dulwich.client import SSHGitClient, SubprocessSSHVendor, TCPGitClient, read_pkt_refs_v1
+from dulwich.config import ConfigFile, apply_instead_of
 from dulwich.object_format import SHA1
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Blob
@@ -108,3 +110,22 @@ def test_what_is_dense_is_compressed_unless_it_comes_compressed(
             unpacked.comp_chunks = None
         pack.write_pack_data(lambda _: 0, [unpacked], num_records=1, object_format=SHA1)
     assert levels == [-1], "`_is_dense` of kbtui/history/objects/repository.py can go"
+
+
+def test_addresses_are_not_rewritten_as_git_does() -> None:
+    settings = ConfigFile.from_file(
+        BytesIO(
+            b'[URL "/a/"]\n insteadOf = a:\n[url "/long/"]\n insteadOf = bb:b\n'
+            b'[url "/push/"]\n pushInsteadOf = bb:\n'
+        )
+    )
+    ours = "`rewrite` of kbtui/history/sync/git_settings.py can use dulwich's: "
+    assert apply_instead_of(settings, "a:x") == "a:x", f"{ours}sections in capitals count"
+    pushed = apply_instead_of(settings, "bb:bx", push=True)
+    assert pushed == "/long/x", f"{ours}an address for pushing comes first"
+
+
+def test_a_shallow_line_of_the_first_protocol_is_taken_for_a_ref() -> None:
+    lines = [b"1" * 40 + b" refs/heads/main\0agent=x\n", b"shallow " + b"2" * 40 + b"\n"]
+    refs, _ = read_pkt_refs_v1(lines)
+    assert b"shallow" in refs.values(), "`_SHALLOW` of kbtui/history/sync/transport.py can go"

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Container, Iterable
 from typing import BinaryIO
 
-from kbtui.errors import KbtuiError, RefusedHistoryError
+from kbtui.errors import KbtuiError, NotFoundError, RefusedHistoryError
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import (
@@ -152,6 +152,10 @@ def _result_size(delta: bytes) -> int:
     return size
 
 
+class MissingPartError(RefusedHistoryError):
+    """An object of the history wasn't sent, nor is it here, or it is damaged."""
+
+
 class Inspection:
     """Inspects the new commits and everything they contain.
 
@@ -186,7 +190,8 @@ class Inspection:
         `watch` receives the number of commits done, of how many, and may cancel.
 
         Raises:
-            RefusedHistoryError: Something isn't valid git data, or is missing.
+            MissingPartError: Something is missing.
+            RefusedHistoryError: Something isn't valid git data.
             PurgedTipError: It is based on a purged commit.
         """
         try:
@@ -205,6 +210,9 @@ class Inspection:
                 self._check_tree(raw.tree, before if raw.parents else None, "")
         except RefusedHistoryError:
             raise
+        except NotFoundError as error:
+            refusal = _refused("a part of it is missing or damaged")
+            raise MissingPartError(refusal.message, refusal.hint) from error
         except (KbtuiError, ValueError, OverflowError) as error:
             raise _refused("a part of it is missing or damaged") from error
 

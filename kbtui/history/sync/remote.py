@@ -11,16 +11,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from kbtui.errors import KbtuiError, RemoteError, StoppedError, UsageError
+from kbtui.history.sync.git_settings import rewrite
 from kbtui.text import clean, clean_line
 
 SCHEMES = ("https", "http", "ssh", "git")
-_SSH_SHORT = re.compile(r"(?:[\w.+-]+@)?[A-Za-z0-9][\w.-]*:[^/\\:].*")
+_SSH_SHORT = re.compile(
+    r"(?:(?P<user>[\w.+-]+)@)?"
+    r"(?:\[(?P<ip>[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)\]|\[(?P<named>[\w.-]+)(?::(?P<port>\d{1,5}))?\]"
+    r"|(?P<host>[A-Za-z0-9][\w.-]*)):(?P<path>(?!//)[^\\:].*)"
+)
+_DRIVE = re.compile(r"[A-Za-z]:/")
 _ADDRESS_HINT = (
     "Name a folder (a stick, a shared drive), https://HOST/PATH, ssh://HOST/PATH or"
     " git@HOST:PATH.git."
@@ -29,19 +35,32 @@ _ADDRESS_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A validated address; `text` may contain a password, `shown` never does.
+    """A validated address; it may contain a password, `shown` never does.
 
-    If it is `known`, it was synced with before, and no repository is created there.
+    Attributes:
+        text: As a person gave it; what is remembered.
+        folder: The folder that it names, if it does.
+        known: Whether it was synced with before; then no repository is created there.
+        target: Where git's settings say that it leads, for fetching.
+        push: The address to send to, if it is another one.
     """
 
     text: str
     folder: Path | None = None
     known: bool = False
+    target: str = ""
+    push: Address | None = None
+
+    @property
+    def url(self) -> str:
+        """Where to connect to."""
+        return self.target or self.text
 
     @property
     def shown(self) -> str:
         """The form for display and logs."""
-        return shown_address(self.text)
+        shown = shown_address(self.text)
+        return f"{shown} ({shown_address(self.target)})" if self.target else shown
 
 
 class SyncWatcher:
@@ -79,7 +98,7 @@ class SyncWatcher:
 
 
 def parse_address(text: str, beside: Path | None = None) -> Address:
-    """Parse an address typed by a person.
+    """Parse an address typed by a person, and look up where git's settings say that it leads.
 
     Args:
         text: The address.
@@ -89,16 +108,49 @@ def parse_address(text: str, beside: Path | None = None) -> Address:
         UsageError: It is no address to sync with.
     """
     text = text.strip()
+    _check(text)
+    fetched, pushed = rewrite(text)
+    address = _parse(text, beside) if fetched == text else _leading(text, fetched, beside)
+    if pushed == fetched:
+        return address
+    return replace(address, push=_leading(text, pushed, beside))
+
+
+def _leading(text: str, target: str, beside: Path | None) -> Address:
+    """Return the address of a target, under the name that a person gave it."""
+    _check(target)
+    found = _parse(target, beside)
+    return replace(found, text=text, target=found.text)
+
+
+def _check(text: str) -> None:
     if not text or text.startswith("-") or clean(text) != text or "\n" in text:
         raise UsageError("That is no address to sync with.", _ADDRESS_HINT)
+
+
+def _parse(text: str, beside: Path | None) -> Address:
     if "://" in text:
         return _parse_url(text)
     is_there = os.path.exists(text)  # never raises
-    if _SSH_SHORT.fullmatch(text) and not is_there:
+    if not is_there and parse_ssh_short(text) is not None:
         return Address(text)
     if ":" in text.partition("/")[0] and not is_there:
         raise UsageError(f"{clean_line(text)} is no address to sync with.", _ADDRESS_HINT)
     return _folder(Path(text), beside)
+
+
+def parse_ssh_short(text: str) -> tuple[str | None, str, int | None, str] | None:
+    """Parse git's short form of an ssh address, ``USER@HOST:PATH``.
+
+    Returns:
+        (user, host, port, path), or None for any other text. An IPv6 address stands in brackets,
+        and so may a host with its port.
+    """
+    found = _SSH_SHORT.fullmatch(text)
+    if found is None or _DRIVE.match(text) or found["host"] in (*SCHEMES, "file"):
+        return None
+    host = found["host"] or found["ip"] or found["named"]
+    return found["user"], host, int(found["port"]) if found["port"] else None, found["path"]
 
 
 def _parse_url(text: str) -> Address:
@@ -136,6 +188,8 @@ def _folder(path: Path, beside: Path | None) -> Address:
         raise UsageError(
             f"{clean_line(str(path))} can't be found: {error}", _ADDRESS_HINT
         ) from error
+    bare = place.with_name(f"{place.name}.git")  # git's habit: `notes` finds notes.git
+    place = bare if not os.path.exists(place) and os.path.isdir(bare / "objects") else place
     return Address(str(place), place)
 
 
@@ -232,6 +286,12 @@ def _from_message(message: str, place: str) -> RemoteError:
     if any(word in lowered for word in _ABSENT) and "name or service" not in lowered:
         return RemoteError(
             f"There is no repository at {place}: {message[:200]}.", "Check the address."
+        )
+    if "corruption on the remote" in lowered:
+        return RemoteError(
+            f"{place} can't hand out its history: a part of it is missing or damaged there.",
+            "Nothing was taken over. `git fsck` there says more; a copy that was made with --filter"
+            " or --depth isn't whole, so sync with the repository that it was copied from.",
         )
     return RemoteError(f"{place} can't be reached: {message[:200]}.", _RETRY_HINT)
 

@@ -13,12 +13,18 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kbtui.errors import NotFoundError, RemoteError
+from kbtui.errors import KbtuiError, NotFoundError, RemoteError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import PackFolder
 from kbtui.history.objects.packing import pack_commits, pack_objects, packs_to_merge
 from kbtui.history.objects.repository import Repository
+from kbtui.history.sync.compatibility import (
+    check_repository,
+    has_checked_out,
+    incomplete,
+    is_bundle,
+)
 from kbtui.text import clean_line
 from kbtui.workspace.durable import is_alive, storage_errors, sync_folder
 
@@ -35,8 +41,6 @@ _LEFTOVERS = (
 )
 _INITIAL_FILES = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
 _PROBE = ".probe-permissions"
-_TAKES_ALL = (b"ignore", b"warn", b"false")
-"""What `receive.denyCurrentBranch` says where a branch that is checked out may be written."""
 
 
 class SharedFolder:
@@ -52,7 +56,8 @@ class SharedFolder:
         Nothing is created if it `is_known`, since an unplugged stick leaves an empty folder.
 
         Raises:
-            RemoteError: The folder contains something else, or the disk isn't there.
+            RemoteError: The folder contains something else, or a repository that kbtui can't use,
+                or the disk isn't there.
         """
         from dulwich.repo import Repo
 
@@ -60,7 +65,15 @@ class SharedFolder:
         with storage_errors(f"Can't look at {place}"):
             self.remove_half_made()
             if (place / "objects").is_dir() or (place / ".git").exists():
+                check_repository(place, self._shown)
                 return
+            if is_bundle(place):
+                raise RemoteError(
+                    f"{self._shown} is a bundle: a file with a copy of a history, to which nothing"
+                    " can be sent.",
+                    f"Make a repository of it with `git clone --bare {place.name}`, and sync with"
+                    " that.",
+                )
             taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
             if is_known:
                 raise RemoteError(
@@ -131,27 +144,12 @@ class SharedFolder:
                     path.unlink()
 
     def is_checked_out(self, branch: bytes) -> bool:
-        """Return whether the files of a branch lie in the folder, and would stay behind it.
+        """Return whether the files of a branch lie in some worktree, and would stay behind it."""
+        return has_checked_out(self._place, branch)
 
-        The next commit there would take back what was sent. As in git, a repository may say that it
-        doesn't mind; that its files follow is beyond kbtui.
-        """
-        from dulwich.errors import NotGitRepository
-        from dulwich.refs import HEADREF
-        from dulwich.repo import Repo
-
-        try:
-            found = Repo(self._place)
-        except (NotGitRepository, OSError):  # pulled out meanwhile, which sending says
-            return False
-        with contextlib.closing(found) as opened:
-            if opened.bare:
-                return False
-            told = b""
-            with contextlib.suppress(KeyError):
-                told = opened.get_config_stack().get((b"receive",), b"denyCurrentBranch")
-            names, _ = opened.refs.follow(HEADREF)
-            return branch in names and told.lower() not in _TAKES_ALL
+    def incomplete(self) -> KbtuiError | None:
+        """Return the error for a repository that isn't whole, or None if it doesn't say so."""
+        return incomplete(self._place, self._shown)
 
     def settle(self) -> None:
         """Sync what was written to disk, since sticks get unplugged.

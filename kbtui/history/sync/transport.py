@@ -20,9 +20,16 @@ from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
 from kbtui.history.objects.repository import Repository, as_unpacked
-from kbtui.history.sync.inspection import Inspection, check_pack
+from kbtui.history.sync.compatibility import check_id, other_ids, shallow
+from kbtui.history.sync.git_settings import read_settings, ssh_command
+from kbtui.history.sync.inspection import Inspection, MissingPartError, check_pack
 from kbtui.history.sync.purge import PurgedTipError
-from kbtui.history.sync.remote import ConnectionTracker, DuplexStream, remote_error
+from kbtui.history.sync.remote import (
+    ConnectionTracker,
+    DuplexStream,
+    parse_ssh_short,
+    remote_error,
+)
 from kbtui.history.sync.shared_folder import UNVERSIONED, SharedFolder
 from kbtui.text import clean_line
 from kbtui.workspace.durable import make_folder, storage_errors, temporary_name
@@ -30,7 +37,7 @@ from kbtui.workspace.durable import make_folder, storage_errors, temporary_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
-    from dulwich.client import GitClient
+    from dulwich.client import FetchPackResult, GitClient
 
     from kbtui.history.objects.pack_folder import PackRecord
     from kbtui.history.sync.remote import Address, SyncWatcher
@@ -38,10 +45,11 @@ if TYPE_CHECKING:
 MAX_PACK = 4 << 30
 SECONDS = 60.0
 """The timeout in seconds while the other end is silent."""
-_SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _PROGRESS = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
 """git's format of progress."""
 _REF = NAME.encode()
+_SHALLOW = b"shallow"
+_SHA_1 = "sha1"
 
 
 class Incoming:
@@ -134,6 +142,7 @@ class Transport:
         self._watcher = watcher
         self._resources = contextlib.ExitStack()  # resources of the current connection
         self._branch = branch
+        self._is_shallow = False  # whether a server said so
 
     @property
     def is_folder(self) -> bool:
@@ -158,7 +167,10 @@ class Transport:
         with self.fetched(have, self._repository, purged) as (tip, incoming):
             if tip is not None and tip not in self._repository:
                 self._watcher.tell("Looking through what came")
-                incoming.admit(tip, purged)
+                try:
+                    incoming.admit(tip, purged)
+                except MissingPartError as error:
+                    raise self._incomplete() or error from error
         return tip
 
     @contextlib.contextmanager
@@ -201,8 +213,13 @@ class Transport:
             MovedError: It points elsewhere by now.
             RemoteError: The connection or the other end doesn't work.
         """
+        if self._address.push is not None:
+            pushing = Transport(self._address.push, self._repository, self._watcher, self._branch)
+            pushing.push(new, expected, pack)
+            return
 
         def update(refs: dict[Any, Any]) -> dict[Any, Any]:
+            self._check_ids(refs)
             if refs.get(self._branch) != (expected.encode() if expected else None):
                 raise MovedError("The other side has moved on.")
             return {self._branch: new.encode()}
@@ -212,12 +229,7 @@ class Transport:
             return count, as_unpacked(self._with_progress(count, records))
 
         if self._folder is not None and self._folder.is_checked_out(self._branch):
-            raise RemoteError(
-                f"{self._address.shown} has the branch to send to checked out: its files would stay"
-                " behind, and the next commit there would take back what was sent.",
-                "Nothing was sent. Sync with a bare repository (git clone --bare), or check out"
-                " another branch there.",
-            )
+            raise self._checked_out()
         with self._connected() as (client, path):
             result = client.send_pack(path, update, data, progress=self._progress)
             for refusal in (result.ref_status or {}).values():
@@ -234,6 +246,8 @@ class Transport:
         Returns:
             A sentence that says why it may remain, empty if it doesn't.
         """
+        if self._address.push is not None:
+            return Transport(self._address.push, self._repository, self._watcher).prune(purged)
         if self._folder is None or not purged:
             return ""
         with storage_errors(f"Can't tidy up {self._address.shown}"), self._folder.writing():
@@ -242,10 +256,33 @@ class Transport:
     def _reject(self, why: str) -> None:
         if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
             raise MovedError("The other side has moved on.")
+        if "currently checked out" in why:
+            raise self._checked_out()
         raise RemoteError(
             f"{self._address.shown} doesn't take the changes: {clean_line(why)}.",
             "Your own history is as it was. Look whether the branch is protected there.",
         )
+
+    def _checked_out(self) -> RemoteError:
+        return RemoteError(
+            f"{self._address.shown} has the branch to send to checked out: its files would stay"
+            " behind, and the next commit there would take back what was sent.",
+            "Nothing was sent. Sync with a bare repository (git clone --bare), or check out another"
+            " branch there.",
+        )
+
+    def _check_ids(self, refs: Mapping[Any, Any]) -> None:
+        for identifier in refs.values():
+            if identifier == _SHALLOW:  # dulwich takes the line for a ref
+                self._is_shallow = True
+            elif identifier is not None:
+                check_id(identifier, self._address.shown)
+
+    def _incomplete(self) -> KbtuiError | None:
+        """Return the error for a history that says itself that it isn't whole, else None."""
+        if self._folder is not None:
+            return self._folder.incomplete()
+        return shallow(self._address.shown) if self._is_shallow else None
 
     def _with_progress(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
         for number, record in enumerate(records):
@@ -267,6 +304,7 @@ class Transport:
         found: list[str] = []
 
         def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
+            self._check_ids(refs)
             if self._branch != UNVERSIONED:
                 self._branch = _branch_of(refs, self._address.shown)
             tip = refs.get(self._branch)
@@ -295,13 +333,19 @@ class Transport:
         with self._connected() as (client, path):
             fetch = partial(client.fetch_pack, path, wants, walker, take, self._progress)
             try:
-                fetch(depth=depth)
+                self._note(fetch(depth=depth), depth)
             except GitProtocolError as error:
                 if depth is None or "shallow" not in str(error):
                     raise
                 found.clear()
-                fetch()  # the server doesn't support shallow fetches
+                self._note(fetch(), None)  # the server doesn't support shallow fetches
         return found[0] if found else None
+
+    def _note(self, result: FetchPackResult, depth: int | None) -> None:
+        """Note what a fetch tells about the repository; an empty one tells its ids only so."""
+        if result.object_format not in (None, _SHA_1):
+            raise other_ids(self._address.shown)
+        self._is_shallow |= depth is None and bool(result.new_shallow)
 
     def _progress(self, data: bytes) -> None:
         text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
@@ -313,20 +357,27 @@ class Transport:
     def _client(self) -> tuple[GitClient, str]:
         from dulwich.client import SSHGitClient, default_urllib3_manager, get_transport_and_path
 
-        text = self._address.text
+        text = self._address.url
         if self._folder is not None:
             return _folder_client(), text
         if text.startswith("git:"):
             return self._git_client(text)
+        if (short := parse_ssh_short(text)) is not None:
+            user, host, port, path = short
+            ssh = SSHGitClient(
+                host, port, user, ssh_command=ssh_command(), thin_packs=False, quiet=True
+            )
+            self._add_timeout(ssh)
+            return ssh, path
         pool = None
         if text.startswith("http"):
-            pool = default_urllib3_manager(None, base_url=text, timeout=SECONDS)
+            pool = default_urllib3_manager(read_settings(), base_url=text, timeout=SECONDS)
             self._resources.enter_context(ConnectionTracker(pool).cut_when_stopped(self._watcher))
         client, path = get_transport_and_path(
             text,
             thin_packs=False,
             quiet=True,
-            ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
+            ssh_command=ssh_command(),
             pool_manager=pool,  # type: ignore[arg-type]
         )
         if isinstance(client, SSHGitClient):
@@ -401,7 +452,8 @@ class Transport:
             raise
         except Exception as error:
             self._watcher.check()
-            known = remote_error(error, self._address)
+            is_cut = self._folder is not None and isinstance(error, KeyError)
+            known = (self._incomplete() if is_cut else None) or remote_error(error, self._address)
             if known is None:
                 raise
             raise known from error

@@ -18,6 +18,7 @@ import pytest
 
 from kbtui.errors import RefusedHistoryError, RemoteError, StoppedError
 from kbtui.history.sync import transport
+from kbtui.history.sync.credentials import look_up
 from kbtui.history.sync.remote import SyncWatcher
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
@@ -232,6 +233,45 @@ def test_a_token_in_the_address_opens_the_door_and_is_never_told(
     with pytest.raises(RemoteError) as caught:  # nobody listens there any more
         machine.sync()
     assert "secretword" not in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["secretword", "wrong"])
+def test_the_helpers_of_git_open_the_door(
+    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    token = "Basic bWU6c2VjcmV0d29yZA=="  # me:secretword
+    told = tmp_path / "told"
+    helper = tmp_path / "helper"
+    helper.write_text(
+        f'#!/bin/sh\necho "[$1]" >> "{told}"\ncat >> "{told}"\n'
+        f'test "$1" != get || printf "username=me\\npassword={word}\\n"\n',
+        "utf-8",
+    )
+    helper.chmod(0o755)
+    settings = tmp_path / "settings"
+    settings.write_text(f"[credential]\n helper = {helper}\n", "utf-8")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    with web(bare, token=token) as address:
+        machine = Machine(tmp_path / "here", address)
+        machine.write(A, "one\n")
+        if word == "wrong":
+            with pytest.raises(RemoteError, match="who you are") as caught:
+                machine.sync()
+            assert "wrong" not in f"{caught.value.message} {caught.value.hint}"
+        else:
+            assert machine.sync().sent == 1
+            fsck(bare)
+    asked = told.read_text("utf-8")
+    assert f"host={address.split('/')[2]}" in asked
+    assert ("[store]" in asked, "[erase]" in asked) == (word != "wrong", word == "wrong")
+
+
+def test_an_address_cannot_ask_for_the_credential_of_another_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("git was asked"))
+    assert look_up("https://a%0ahost=other.example@host.example/x.git") is None
 
 
 def test_a_line_that_is_cut_loses_nothing(tmp_path: Path, bare: Path) -> None:

@@ -209,10 +209,15 @@ def shown_address(text: str) -> str:
     return clean_line(urlunsplit((parts.scheme, f"{user}{host}{port}", parts.path, "", "")))
 
 
+class UnauthorizedError(RemoteError):
+    """The other end wants a name and a password, or doesn't take those given."""
+
+
 _RETRY_HINT = "Nothing is lost: what you have stays here. Try again later."
 _ACCESS_HINT = (
-    "For https use an access token: https://USER:TOKEN@HOST/PATH. For ssh see that"
-    " `ssh HOST` works without asking (ssh-agent)."
+    "For https have git remember an access token (a credential helper), or write it into the"
+    " address: https://USER:TOKEN@HOST/PATH. For ssh see that `ssh HOST` works without asking"
+    " (ssh-agent)."
 )
 _DENIED = ("permission denied", "authentication", "access denied", "401", "403", "not authorized")
 _ABSENT = ("not found", "does not appear to be a git", "no such", "does not exist", "404")
@@ -232,7 +237,7 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
 
     place = address.shown
     known: list[tuple[type[Exception], RemoteError]] = [
-        (HTTPUnauthorized, RemoteError(f"{place} wants to know who you are.", _ACCESS_HINT)),
+        (HTTPUnauthorized, UnauthorizedError(f"{place} wants to know who you are.", _ACCESS_HINT)),
         (
             HTTPProxyUnauthorized,
             RemoteError("The proxy on the way wants a password.", "Set https_proxy with it."),

@@ -12,7 +12,7 @@ import re
 import shutil
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError
@@ -21,12 +21,14 @@ from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.compatibility import check_id, other_ids, shallow
+from kbtui.history.sync.credentials import Credential, look_up
 from kbtui.history.sync.git_settings import read_settings, ssh_command
 from kbtui.history.sync.inspection import Inspection, MissingPartError, check_pack
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.history.sync.remote import (
     ConnectionTracker,
     DuplexStream,
+    UnauthorizedError,
     parse_ssh_short,
     remote_error,
 )
@@ -48,6 +50,7 @@ SECONDS = 60.0
 _PROGRESS = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
 """git's format of progress."""
 _REF = NAME.encode()
+Result = TypeVar("Result")
 _SHALLOW = b"shallow"
 _SHA_1 = "sha1"
 
@@ -143,6 +146,7 @@ class Transport:
         self._resources = contextlib.ExitStack()  # resources of the current connection
         self._branch = branch
         self._is_shallow = False  # whether a server said so
+        self._credential: Credential | None = None
 
     @property
     def is_folder(self) -> bool:
@@ -192,7 +196,8 @@ class Transport:
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository, self._watcher)
         try:
-            yield self._fetch_into(incoming, have, known, purged, 1 if alone else None), incoming
+            depth = 1 if alone else None
+            yield self._let_in(self._fetch_into, incoming, have, known, purged, depth), incoming
         finally:
             incoming.close()
 
@@ -230,6 +235,9 @@ class Transport:
 
         if self._folder is not None and self._folder.is_checked_out(self._branch):
             raise self._checked_out()
+        self._let_in(self._send, update, data)
+
+    def _send(self, update: Callable[..., Any], data: Callable[..., Any]) -> None:
         with self._connected() as (client, path):
             result = client.send_pack(path, update, data, progress=self._progress)
             for refusal in (result.ref_status or {}).values():
@@ -239,6 +247,26 @@ class Transport:
                 self._folder.settle()
                 with contextlib.suppress(KbtuiError, OSError):  # a later sync may do it
                     self._folder.join_packs()
+
+    def _let_in(self, exchange: Callable[..., Result], *arguments: Any) -> Result:
+        """Exchange data, and once more with what git's helpers know if the server asks who it is.
+
+        No data is lost on the way: a server asks before anything is sent.
+        """
+        try:
+            return exchange(*arguments)
+        except UnauthorizedError:
+            found = None if self._credential else look_up(self._address.url)
+            if found is None:
+                raise
+        self._credential = found
+        try:
+            done = exchange(*arguments)
+        except UnauthorizedError:
+            found.report("reject")
+            raise
+        found.report("approve")
+        return done
 
     def prune(self, purged: frozenset[str]) -> str:
         """Delete what a folder still keeps of commits that a purge has replaced.
@@ -377,6 +405,8 @@ class Transport:
             text,
             thin_packs=False,
             quiet=True,
+            username=self._credential.user if self._credential else None,
+            password=self._credential.password if self._credential else None,
             ssh_command=ssh_command(),
             pool_manager=pool,  # type: ignore[arg-type]
         )

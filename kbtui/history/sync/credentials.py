@@ -1,0 +1,84 @@
+"""Names and tokens for https from the helpers that the user's git knows, where git is installed.
+
+Whoever uses git over https has a helper (a keychain, gh, git-credential-manager) that holds the
+token, so none has to stand in the address. The helpers are asked as git asks them, but never at
+the terminal, which belongs to the app.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from kbtui.text import clean_line
+
+_SECONDS = 60.0
+"""How long a helper may take; one may open a window."""
+_OF_A_REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES"}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Credential:
+    """A name and a password or token for one address."""
+
+    url: str
+    user: str
+    password: str
+
+    def report(self, verdict: Literal["approve", "reject"]) -> None:
+        """Tell the helpers whether it was let in, so that they keep it or forget it."""
+        _ask(verdict, f"{_described(self.url, self.user)}password={self.password}\n")
+
+
+def look_up(url: str) -> Credential | None:
+    """Ask git's helpers for the credential of an http(s) address; None if none has any.
+
+    A user named in the address is asked for.
+    """
+    answer = _ask("fill", _described(url))
+    found = dict(line.partition("=")[::2] for line in answer.splitlines())
+    if not found.get("password"):
+        return None
+    return Credential(url, found.get("username", ""), found["password"])
+
+
+def _described(url: str, user: str = "") -> str:
+    """Return an address in the lines that git's helpers read, or "" if they can't hold it."""
+    parts = urlsplit(url)
+    lines = {
+        "protocol": parts.scheme,
+        "host": parts.netloc.rpartition("@")[2],
+        "path": unquote(parts.path.lstrip("/")),
+        "username": user or unquote(parts.username or ""),
+    }
+    if any(clean_line(value) != value for value in lines.values()):
+        return ""  # an encoded line feed would name another host (CVE-2020-5260)
+    return "".join(f"{key}={value}\n" for key, value in lines.items() if value)
+
+
+def _ask(action: str, description: str) -> str:
+    program = shutil.which("git")
+    if program is None or not description:
+        return ""
+    kept = {name: each for name, each in os.environ.items() if name not in _OF_A_REPOSITORY}
+    silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
+    with tempfile.TemporaryDirectory() as nowhere:  # no repository's own settings
+        try:
+            run = subprocess.run(
+                [program, "-c", "core.askPass=", "credential", action],
+                input=f"{description}\n".encode(),
+                capture_output=True,
+                check=False,
+                cwd=nowhere,
+                env=kept | silent,
+                start_new_session=True,
+                timeout=_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    return run.stdout.decode("utf-8", "replace") if run.returncode == 0 else ""

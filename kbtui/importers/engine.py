@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
-from itertools import takewhile
-from typing import Any
+from itertools import chain, count, takewhile
+from typing import Any, TypeAlias
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
@@ -38,9 +38,9 @@ from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
 from kbtui.sessions import TAINT
-from kbtui.sessions.imported import Imported, ImportedBlock, Line, TakenBack, block, mark_of
+from kbtui.sessions.imported import Imported, ImportedBlock, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
-from kbtui.text import Packed, clean, clean_line, counted, pack
+from kbtui.text import Packed, clean, clean_line, counted, pack, unpack
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.removals import Removals
@@ -80,12 +80,13 @@ SOURCES = (
 
 _MAX_SESSIONS = 400
 _MAX_BYTES = 8 << 20
-_MAX_RECORDS = 20_000
+_MAX_MESSAGES = 20_000
 _MAX_SKIPPED = 10_000
 _DEEP, _MAX_DEEP = 1 << 20, 10  # bytes of a head, and members that are looked into
 _CHARACTERS_PER_TOKEN = 4
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
+_HASH = 12  # hex digits of a message's hash
 
 
 def find_source(opened: OpenedExport, asked: Sequence[Source] = ()) -> Source | None:
@@ -373,14 +374,63 @@ class _ConversationPlan:
     """What to do with a conversation: `kind` as in `ImportedSession`, or ``known`` or ``older``.
 
     Messages from index `first_new` on are new. If `rewind_to` is set, the session is first rewound
-    to that message.
+    to that message. `hashes` has 12 characters a message, in one text: many short ones take eight
+    times the memory.
     """
 
     kind: str
-    hashes: tuple[str, ...]
+    hashes: str
     first_new: int = 0
     rewind_to: int | None = None
     prior: ImportedBlock | None = None
+
+
+_Head: TypeAlias = Callable[[int], dict[str, Any]]
+"""Makes the line that begins a block of so many lines."""
+
+
+class _Log:
+    """A session, or what is added to one, of which the lines are made as they are written.
+
+    Records of all messages at once would take several times the memory of their texts.
+
+    Attributes:
+        texts: What the log will say, a text a message; secrets are taken out here.
+        header: The first line of a new session.
+        title: The last line, if the title has changed.
+    """
+
+    def __init__(
+        self,
+        head: _Head,
+        messages: Sequence[ImportedMessage],
+        first: int,
+        time: datetime,
+        rewind_to: int | None,
+    ) -> None:
+        self._head, self._messages, self._first, self._time = head, messages, first, time
+        self._rewind_to = rewind_to
+        self.texts = [_content(each) for each in messages]
+        self.header: dict[str, Any] | None = None
+        self.title: dict[str, Any] | None = None
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines in order."""
+        if self.header is not None:
+            yield self.header
+        has_rewind, has_title = self._rewind_to is not None, self.title is not None
+        yield self._head(len(self.texts) + has_rewind + has_title)
+        if has_rewind:
+            yield {"kind": "rewind", "to_message": self._rewind_to, "time": _iso(_utc_now())}
+        time = self._time
+        both = zip(self._messages, self.texts, strict=True)
+        for number, (message, text) in enumerate(both, self._first):
+            time = message.time or time
+            meta = {TAINT: list(message.taint)} if message.taint else {}
+            logged = SessionMessage(number, time, message.role, unpack(text), meta=meta)
+            yield message_record(logged)
+        if self.title is not None:
+            yield self.title
 
 
 class _Incoming:
@@ -394,7 +444,7 @@ class _Incoming:
         self._redactor = redactor
         self._source = source
         self._batch = batch
-        self._lot: dict[str, list[dict[str, Any]]] = {}
+        self._lot: dict[str, _Log] = {}
         self._marks: set[str] = set()
         self._archived: Mapping[str, object] | None = None  # sessions, as of the lot's first one
         self._size = 0
@@ -408,17 +458,16 @@ class _Incoming:
         sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
         prior = self._imported.brought(sessions[-1]) if sessions else None
         if prior is None:
-            return _ConversationPlan(
-                "new", () if self._batch is None else tuple(_hashes(item.messages))
-            )
-        hashes = tuple(_hashes(item.messages))
+            return _ConversationPlan("new", "" if self._batch is None else _hashes(item.messages))
+        hashes = _hashes(item.messages)
         known_hashes = [mark for mark, _ in prior.line]
-        pairs = zip(known_hashes, hashes, strict=False)
+        pairs = zip(known_hashes, _each(hashes), strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if same == len(hashes):
+        many = len(item.messages)
+        if same == many:
             return _ConversationPlan("known", hashes, first_new=same)
         if item.updated and prior.updated and _iso(item.updated) < prior.updated:
-            return _ConversationPlan("older", hashes, first_new=len(hashes), prior=prior)
+            return _ConversationPlan("older", hashes, first_new=many, prior=prior)
         if prior.went_on:
             return _ConversationPlan("apart", hashes, first_new=same, prior=prior)
         if same == len(known_hashes):
@@ -444,18 +493,18 @@ class _Incoming:
             self._create(item, mark, plan)
         else:
             self._extend(item, plan)
-        records = sum(map(len, self._lot.values()))
-        if len(self._lot) >= _MAX_SESSIONS or self._size >= _MAX_BYTES or records >= _MAX_RECORDS:
+        messages = sum(len(each.texts) for each in self._lot.values())
+        if len(self._lot) >= _MAX_SESSIONS or self._size >= _MAX_BYTES or messages >= _MAX_MESSAGES:
             self.flush()
 
     def flush(self) -> None:
         lot, self._lot, self._size = self._lot, {}, 0
-        self._redactor.redact(lot.values())
+        self._redactor.redact(each.texts for each in lot.values())
         pending, self._pending = self._pending, []
         self._marks = set()
         self._archived = None
         if lot:
-            self._imported.write(lot)
+            self._imported.write({name: each.records() for name, each in lot.items()})
         self.sessions += pending
 
     def _create(self, item: ImportedConversation, mark: str, plan: _ConversationPlan) -> None:
@@ -474,11 +523,11 @@ class _Incoming:
             name = f"{stem}-{parts + 1}"
         if plan.prior is not None:
             title = f"{title} (went on in {self._source.name})"
-        header = session_record(name, self._source.key, title, created)
-        records = [header, *self._block(item, plan, 0, created)]
-        self._lot[name] = records
+        log = self._block(item, plan, 0, created)
+        log.header = session_record(name, self._source.key, title, created)
+        self._lot[name] = log
         self._marks.add(mark)
-        self._size += sum(len(each.get("content", "")) for each in records)
+        self._size += sum(map(len, log.texts))
         count = len(item.messages) - plan.first_new
         self._pending.append(ImportedSession(name, title, plan.kind, count, item.branches))
 
@@ -486,13 +535,13 @@ class _Incoming:
         prior = plan.prior
         if prior is None:
             raise AssertionError("only what is there grows")
-        records = self._block(item, plan, prior.last, item.created or _utc_now())
+        log = self._block(item, plan, prior.last, item.created or _utc_now())
         if _title(item) != prior.title and item.title:
             stamp = _iso(item.updated or _utc_now())
-            records.append({"kind": "title", "title": _title(item), "time": stamp})
-        self._redactor.redact([records])
+            log.title = {"kind": "title", "title": _title(item), "time": stamp}
+        self._redactor.redact([log.texts])
         try:
-            self._imported.extend(prior.session, records)
+            self._imported.extend(prior.session, log.records())
         except ConflictError as error:
             why = f"{error.message} Import it again later."
             self.skipped.append(Skipped(_title(item), why, lost=True))
@@ -504,32 +553,33 @@ class _Incoming:
 
     def _block(
         self, item: ImportedConversation, plan: _ConversationPlan, last: int, created: datetime
-    ) -> list[dict[str, Any]]:
+    ) -> _Log:
+        fresh = item.messages[plan.first_new :]
+        before = item.messages[plan.first_new :: -1]
+        time = next((each.time for each in before if each.time), created)
+        return _Log(self._head(item, plan, last), fresh, last + 1, time, plan.rewind_to)
+
+    def _head(self, item: ImportedConversation, plan: _ConversationPlan, last: int) -> _Head:
+        """Return what makes the line that begins a block."""
         kept = plan.prior.line[: plan.first_new] if plan.prior is not None else []
         if plan.kind == "apart":
             kept = [(mark, 0) for mark, _ in kept]
-        fresh = range(last + 1, last + 1 + len(item.messages) - plan.first_new)
-        line: Line = [*kept, *zip(plan.hashes[plan.first_new :], fresh, strict=True)]
         updated = _iso(item.updated) if item.updated else ""
         # An id made up by a source may contain the text of a message.
         id_ = item.id if _ID.fullmatch(item.id) else mark_of(self._source.key, item.id)
-        head = block(
-            self._batch or "", self._source.key, id_, item.url, updated, _title(item), line
-        )
-        rewind = {"kind": "rewind", "to_message": plan.rewind_to, "time": _iso(_utc_now())}
-        records = [head] if plan.rewind_to is None else [head, rewind]
-        time = next(
-            (each.time for each in item.messages[plan.first_new :: -1] if each.time), created
-        )
-        for number, message in zip(fresh, item.messages[plan.first_new :], strict=True):
-            time = message.time or time
-            meta = {TAINT: list(message.taint)} if message.taint else {}
-            logged = SessionMessage(number, time, message.role, "", meta=meta)
-            records.append({**message_record(logged), "content": _content(message)})
-        return records
+        batch, key, url, title = self._batch or "", self._source.key, item.url, _title(item)
+        hashes = plan.hashes[plan.first_new * _HASH :]
+
+        def head(lines: int) -> dict[str, Any]:
+            line = chain(kept, zip(_each(hashes), count(last + 1)))
+            return block(batch, key, id_, url, updated, title, line, lines)
+
+        return head
 
 
-def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
+def _hashes(messages: Sequence[ImportedMessage]) -> str:
+    """Return the hashes of messages one after the other; those of equal ones differ."""
+    hashes = bytearray()
     seen: dict[bytes, int] = {}
     for message in messages:
         content = f"{message.role}\0{message.id}\0{message.text}\0{' '.join(message.attached)}"
@@ -538,7 +588,12 @@ def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
         seen[first] = number = seen.get(first, -1) + 1
         if number:
             found.update(f"\0{number}".encode())
-        yield found.hexdigest()[:12]
+        hashes += found.digest()[: _HASH // 2]
+    return hashes.hex()
+
+
+def _each(hashes: str) -> Iterator[str]:
+    return (hashes[at : at + _HASH] for at in range(0, len(hashes), _HASH))
 
 
 def _content(message: ImportedMessage) -> Packed:

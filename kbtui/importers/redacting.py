@@ -11,6 +11,8 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,7 +31,7 @@ _MAX_HELPERS = 2  # as fast as one process reads and writes; each takes some 20 
 
 
 class Redactor:
-    """Redacts secrets in the records of logs; `close` ends its helpers."""
+    """Redacts secrets in the texts of logs; `close` ends its helpers."""
 
     def __init__(self) -> None:
         self._children: list[ChildProcess] = []
@@ -56,19 +58,21 @@ class Redactor:
         self._free = SimpleQueue()
         self._is_closing = False
 
-    def redact(self, logs: Iterable[Sequence[dict[str, Any]]]) -> None:
-        """Redact the content of all messages, in place; it may be packed."""
-        records = [each for lines in logs for each in lines if each.get("content")]
-        texts = [each["content"] for each in records]
+    def redact(self, lists: Iterable[list[Packed]]) -> None:
+        """Redact lists of texts, in place."""
+        lists = list(lists)
+        texts = [text for each in lists for text in each]
         if self._is_serial or sum(map(len, texts)) < _PARALLEL_FROM:
             clean = redacted(texts)
         else:
             clean = self._redact_parallel(texts)
-        for record, text in zip(records, clean, strict=True):
-            if text is not None:
-                record["content"] = pack(text)
+        done = iter(clean)
+        for each in lists:
+            both = zip(each, islice(done, len(each)), strict=True)
+            each[:] = [text if found is None else pack(found) for text, found in both]
 
     def _redact_parallel(self, texts: Sequence[Packed]) -> list[str | None]:
+        _give_back()
         try:
             threads = self._threads or self._start()
             parts = threads.map(self._ask, _split(texts))
@@ -110,6 +114,17 @@ def redacted(texts: Sequence[Packed]) -> list[str | None]:
 def _redacted(text: str) -> str | None:
     clean = redact(text).text
     return None if clean == text else clean
+
+
+def _give_back() -> None:
+    """Return to the system what reading took and freed, as the helpers take memory now.
+
+    The allocator of GNU keeps it otherwise, as there is something still needed behind it.
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # another system
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _split(texts: Sequence[Packed]) -> list[list[Packed]]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from kbtui.errors import ConflictError
 from kbtui.sessions.store import Claim
-from kbtui.text import unpack
 from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, make_folder, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
@@ -29,6 +29,7 @@ _NAME = re.compile(r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[
 _BLOCK = b'{"kind":"import",'
 _MASKS = (b'{"kind":"forget"', b'{"kind":"remember"')
 _NOT_MESSAGES = frozenset({"import", "title", "forget", "remember"})
+_WRITTEN_AT_ONCE, _MARKS_AT_ONCE = 256 << 10, 1000
 Line = list[tuple[str, int]]
 
 
@@ -76,12 +77,19 @@ def mark_of(source: str, conversation: str) -> str:
 
 
 def block(
-    batch: str, source: str, conversation: str, url: str, updated: str, title: str, line: Line
+    batch: str,
+    source: str,
+    conversation: str,
+    url: str,
+    updated: str,
+    title: str,
+    line: Iterable[tuple[str, int]],
+    lines: int,
 ) -> dict[str, Any]:
-    """Return the line that begins a block; `Imported` adds the length of the block."""
+    """Return the line that begins a block; so many `lines` follow that belong to it."""
     return {
         "kind": "import",
-        "lines": 0,
+        "lines": lines,
         "batch": batch,
         "source": source,
         "conversation": conversation,
@@ -117,25 +125,29 @@ class Imported:
         at = data.rfind(b"\n" + _BLOCK) + 1
         if not at:
             return None
-        first, *rest = data[at:].split(b"\n")
+        lines = io.BytesIO(data)  # shares it
+        lines.seek(at)
         try:
-            header = json.loads(first)
+            header = json.loads(lines.readline())
             line = [(str(mark), int(number)) for mark, number in header["line"]]
-            new, after = _records(rest[: header["lines"]]), _records(rest[header["lines"] :])
+            own = [each.get("id") for each in _records(islice(lines, header["lines"]))]
+            after = [(each.get("id"), each.get("kind")) for each in _records(lines)]
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        ids = [each["id"] for each in (*new, *after) if isinstance(each.get("id"), int)]
+        ids = [each for each in (*own, *(id_ for id_, _ in after)) if isinstance(each, int)]
         return ImportedBlock(
             session,
             line,
             str(header.get("updated") or ""),
             str(header.get("name") or ""),
             max([*ids, *(number for _, number in line)], default=0),
-            any(each.get("kind") not in _NOT_MESSAGES for each in after),
+            any(kind not in _NOT_MESSAGES for _, kind in after),
         )
 
-    def write(self, logs: Mapping[str, list[dict[str, Any]]]) -> None:
+    def write(self, logs: Mapping[str, Iterable[dict[str, Any]]]) -> None:
         """Create new sessions, each completely or not at all; the first line of each is its header.
+
+        The lines of a log are asked for when it is written.
 
         Raises:
             StorageError: The file system refused; the previous ones are kept.
@@ -149,14 +161,14 @@ class Imported:
             for begin in range(0, len(names), SYNC_TOGETHER * 4):
                 some = names[begin : begin + SYNC_TOGETHER * 4]
                 batch.write_together(
-                    {f"sessions/{name}{_SUFFIX}": _serialize(logs[name]) for name in some}, 0o600
+                    {f"sessions/{name}{_SUFFIX}": _serialized(logs[name]) for name in some}, 0o600
                 )
             batch.sync()
         for name in names:
             if self._by_mark is not None and (found := _NAME.fullmatch(name)):
                 self._by_mark.setdefault(found["mark"], []).append(name)
 
-    def extend(self, session: str, records: list[dict[str, Any]]) -> None:
+    def extend(self, session: str, records: Iterable[dict[str, Any]]) -> None:
         """Append a block to a session atomically.
 
         Raises:
@@ -166,7 +178,9 @@ class Imported:
         self._workspace.confirm()
         claim = Claim.take(self._workspace.machine / "sessions", session)
         try:
-            rewrite(self._file(session), lambda data: _with_newline(data) + _serialize(records))
+            rewrite(
+                self._file(session), lambda data: chain([_with_newline(data)], _serialized(records))
+            )
         finally:
             claim.release()
 
@@ -219,8 +233,8 @@ def _sort_key(name: str) -> tuple[str, int]:
     return (found["of"], int(found["part"] or 1)) if found else (name, 0)
 
 
-def _records(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    return [json.loads(each) for each in lines if each.strip()]
+def _records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    return (json.loads(each) for each in lines if each.strip())
 
 
 def _without(data: bytes, batch: str) -> bytes | None:
@@ -254,18 +268,32 @@ def _with_newline(data: bytes) -> bytes:
     return data if not data or data.endswith(b"\n") else data + b"\n"
 
 
-def _unpacked(record: dict[str, Any]) -> dict[str, Any]:
-    kept = record.get("content", "")
-    return record if isinstance(kept, str) else {**record, "content": unpack(kept)}
+def _line_of(record: dict[str, Any]) -> Iterator[str]:
+    """Yield the parts of a line: that which begins a block of many messages is long."""
+    if record.get("kind") != "import":
+        yield _json(record) + "\n"
+        return
+    yield _json({**record, "line": []}).removesuffix("]}")
+    marks, comma = iter(record["line"]), ""
+    while some := [*islice(marks, _MARKS_AT_ONCE)]:
+        yield comma + _json(some)[1:-1]
+        comma = ","
+    yield "]}\n"
 
 
-def _serialize(records: list[dict[str, Any]]) -> bytes:
-    """Serialize records, and set the length of each block."""
-    starts = [number for number, each in enumerate(records) if each.get("kind") == "import"]
-    for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
-        records[start]["lines"] = end - start - 1
-    written = io.BytesIO()  # joining them would take as much again
-    for each in records:
-        line = json.dumps(_unpacked(each), ensure_ascii=False, separators=(",", ":"))
-        written.write(line.encode("utf-8", "replace") + b"\n")
-    return written.getvalue()
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _serialized(records: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Yield the lines of records, many at a time."""
+    lines: list[bytes] = []
+    size = 0
+    for text in chain.from_iterable(map(_line_of, records)):
+        lines.append(text.encode("utf-8", "replace"))
+        size += len(lines[-1])
+        if size >= _WRITTEN_AT_ONCE:
+            yield b"".join(lines)
+            lines.clear()
+            size = 0
+    yield b"".join(lines)

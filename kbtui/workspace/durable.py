@@ -12,10 +12,10 @@ import os
 import secrets
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
 from kbtui.workspace.layout import Layout, located
@@ -202,6 +202,10 @@ USUAL_MODE = 0o644
 """The mode of new files, before the umask."""
 
 
+Data: TypeAlias = bytes | Iterable[bytes]
+"""The content of a file; parts of a long one are made as they are written."""
+
+
 class Written(NamedTuple):
     """The identity of a file as written, to detect that others have replaced or changed it."""
 
@@ -246,7 +250,7 @@ class FileBatch:
     def write(
         self,
         path: str,
-        data: bytes,
+        data: Data,
         mode: int = USUAL_MODE,
         just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
@@ -255,7 +259,7 @@ class FileBatch:
 
     def write_together(
         self,
-        files: Mapping[str, bytes],
+        files: Mapping[str, Data],
         mode: int = USUAL_MODE,
         just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
@@ -359,7 +363,7 @@ class FileBatch:
 
     @staticmethod
     def _write_temporary(
-        folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None
+        folder: int, name: str, data: Data, mode: int, old: os.stat_result | None
     ) -> Written:
         file = os.open(name, _NEW_FILE, mode, dir_fd=folder)
         try:
@@ -370,7 +374,8 @@ class FileBatch:
                         os.fchown(file, old.st_uid, old.st_gid)
             elif mode != USUAL_MODE:
                 os.fchmod(file, mode)
-            write_all(file, data)
+            for part in (data,) if isinstance(data, bytes) else data:
+                write_all(file, part)
             # Linux gives the rename that follows a later time than those read here.
             return Written.of(os.fstat(file))
         finally:

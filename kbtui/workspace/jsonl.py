@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.text import json_object
-from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, write_all
+from kbtui.workspace.durable import Data, FileBatch, storage_errors, sync_folder, write_all
 
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _WRITING = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -102,7 +102,7 @@ def read_lines(file: Path) -> JsonLines:
     return JsonLines(tuple([each.value for each in records]), torn, tuple(bad))
 
 
-def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
+def rewrite(file: Path, change: Callable[[bytes], Data]) -> None:
     """Replace the whole content of a file while appends wait.
 
     Raises:

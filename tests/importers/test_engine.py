@@ -115,6 +115,24 @@ def test_a_conversation_is_let_go_of_before_the_next_one_is_read(
     assert alive == [False] * 3
 
 
+def test_a_message_takes_little_more_than_itself_while_it_is_written(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    many = 5000
+
+    def read(_opened: OpenedExport) -> Iterator[ImportedConversation]:
+        said = tuple(ImportedMessage("user", f"Words {number}") for number in range(many))
+        tracemalloc.start()
+        yield ImportedConversation("1", "", None, None, said)
+
+    source = Source("Made up", "made-up", lambda _opened: True, read)
+    with OpenedExport(written(tmp_path / "a.json", [])) as opened:
+        assert run(kb.services, opened, source).messages == many
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 600 * many
+
+
 def test_a_session_keeps_dates_title_and_link(kb: KnowledgeBase, tmp_path: Path) -> None:
     bring(kb, written(tmp_path / "a.json", [claude("c1", "Hi", "Marmalade")]))
     (info,) = kb.sessions.list()
@@ -685,7 +703,7 @@ def test_a_long_conversation_with_emoji_takes_little_more_memory_than_its_file(
 def test_many_messages_are_written_before_more_are_read(
     kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_MAX_RECORDS", 3)
+    monkeypatch.setattr(engine, "_MAX_MESSAGES", 2)
     export = written(tmp_path / "a.json", [claude(f"c{n}", "Hello.", "Hi.") for n in range(3)])
     found: list[int] = []
     bring(kb, export, lambda *_: found.append(len([*kb.workspace.sessions.glob("claude_*")])))

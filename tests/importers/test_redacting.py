@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbtui.importers import redacting
 from kbtui.importers.redacting import Redactor
-from kbtui.text import pack, unpack
+from kbtui.text import Packed, pack, unpack
 
 if TYPE_CHECKING:
     import pytest
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 KEY = "sk-ant-api03-" + "aB3dE5gH7jK9" * 7 + "-AAAA"
 
 
-def _logs() -> list[list[dict[str, Any]]]:
-    return [
-        [{"kind": "session"}, {"content": f"{n}: {KEY}"}, {"content": "x" * n}] for n in range(40)
-    ]
+def _logs() -> list[list[Packed]]:
+    return [["", f"{n}: {KEY}", "x" * n] for n in range(40)]
 
 
 def test_many_processes_take_out_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,13 +32,13 @@ def test_many_processes_take_out_what_one_does(monkeypatch: pytest.MonkeyPatch) 
 def test_what_helpers_are_asked_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redacting, "_PARALLEL_FROM", 0)
     texts = [f'a\r\nb\u2028c \ud83d\x00 \\ "{KEY}" {"word " * 20}{end}' for end in ("", "🙂")]
-    records = [{"content": pack(each)} for each in texts]
+    kept = [pack(each) for each in texts]
     with Redactor() as redactor:
-        redactor.redact([records])
+        redactor.redact([kept])
         children = list(redactor._children)
     wanted = [each.replace(KEY, "[redacted: Anthropic key]") for each in texts]
-    assert [unpack(each["content"]) for each in records] == wanted
-    assert type(records[1]["content"]) is bytes
+    assert [unpack(each) for each in kept] == wanted
+    assert type(kept[1]) is bytes
     assert children
     assert not any(each.is_alive for each in children)
 
@@ -59,10 +57,10 @@ def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_text_without_secrets_stays_the_one_that_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "The bed holds leeks. \N{SLIGHTLY SMILING FACE}"
-    records = [{"content": text}, {"content": KEY}]
+    texts: list[Packed] = [text, KEY]
     with Redactor() as redactor:
         for least in (redacting._PARALLEL_FROM, 0):  # alone, and in helpers
             monkeypatch.setattr(redacting, "_PARALLEL_FROM", least)
-            redactor.redact([records])
-            assert records[0]["content"] is text
-            assert KEY not in records[1]["content"]
+            redactor.redact([texts])
+            assert texts[0] is text
+            assert KEY not in unpack(texts[1])

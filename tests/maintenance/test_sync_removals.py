@@ -219,7 +219,7 @@ def test_an_import_that_is_taken_back_is_so_on_every_machine(world: World) -> No
         {"id": 1, "role": "user", "content": "Hi."},
     )
     head = {"kind": "session", "format": 1, "id": name, "channel": "chatgpt", "title": ""}
-    batches = [block(each, "chatgpt", "c", "", "", "", []) for each in ("one", "two")]
+    batches = [block(each, "chatgpt", "c", "", "", "", [], 1) for each in ("one", "two")]
     with KnowledgeBase.open(world.here) as kb:
         imported = Imported(kb.workspace)
         imported.write({name: [head, batches[0], message]})

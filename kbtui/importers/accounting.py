@@ -184,11 +184,10 @@ def _members(value: Any) -> Iterable[tuple[str, Any]]:
 
 def _pairs(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """Return the members of a record, the names of which count as one if they are ids."""
-    values = record.values()
-    is_map = len(record) > 1 and isinstance(next(iter(values)), dict)
-    if is_map and all(isinstance(each, dict) for each in values):
-        return (("*", each) for each in values)
-    return record.items()
+    pairs = record.items()
+    if len(pairs) > 1 and all(isinstance(each, dict) for _, each in pairs):
+        return (("*", each) for _, each in pairs)
+    return pairs
 
 
 def _texts_of(item: Item) -> Iterator[str]:

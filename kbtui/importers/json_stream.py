@@ -13,7 +13,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, TypeAlias
 
@@ -45,7 +45,8 @@ def unpacked(value: Any) -> Any:
     return [unpacked(each) for each in value] if type(value) is tuple else value
 
 
-def _plain(pairs: Pairs) -> dict[str, Any]:
+def plain(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object with its values as they stand in the JSON."""
     return {name: unpacked(value) for name, value in pairs}
 
 
@@ -234,7 +235,7 @@ class _ElementError(Exception):
         self.ends = ends
 
 
-def value_of(data: bytes, make: Callable[[Pairs], dict[str, Any]] = _plain) -> Any:
+def value_of(data: bytes, make: Callable[[Pairs], dict[str, Any]] = plain) -> Any:
     """Decode one value, if it is long as `elements` does; `make` as there.
 
     Raises:
@@ -255,7 +256,7 @@ def value_of(data: bytes, make: Callable[[Pairs], dict[str, Any]] = _plain) -> A
 def elements(
     stream: IO[bytes],
     key: str = "conversations",
-    make: Callable[[Pairs], dict[str, Any]] = _plain,
+    make: Callable[[Pairs], dict[str, Any]] = plain,
     beside: Callable[[dict[str, Any]], object] = lambda _members: None,
 ) -> Iterator[Any]:
     """Yield the elements of a top-level array, or of the array at `key` of a top-level object.
@@ -337,5 +338,11 @@ def _object(window: _Window, key: str, rest: dict[str, Any]) -> Iterator[Any]:
     if not sign:
         yield Broken(1, "the text breaks off before its end", ends=True)
     elif not found:
-        yield {**rest}
-        rest.clear()
+        yield _moved(rest)
+
+
+def _moved(members: dict[str, Any]) -> dict[str, Any]:
+    """Return members that are held here no more, so that who gets them can let go of them."""
+    found = {**members}
+    members.clear()
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from kbtui.importers.port import ImportedConversation, ImportedMessage, Role
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Role, Skipped
 from kbtui.importers.reading import conversation
 
 _AGAIN = "(more)"  # behind a month
@@ -30,16 +30,20 @@ class ChatLine:
     is_own: bool = False
 
 
-def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[ImportedConversation]:
+def by_month(
+    id_: str, title: str, lines: Iterable[ChatLine], place: str = ""
+) -> Iterator[ImportedConversation | Skipped]:
     """Yield the conversations of a chat, one per month in order.
 
     A month is over when the one after the next begins, so that a chat of any length is held in
     part: days are those of this machine's zone, and files may be cut at those of another. What is
-    dated back to a month that is over makes another conversation.
+    dated back to a month that is over makes another conversation. If there are no messages, and a
+    `place` is given, that is reported.
     """
     months: dict[str, tuple[list[ImportedMessage], Counter[str]]] = {}
     over: set[str] = set()
     newest = month = ""
+    is_empty = True
     for line in lines:
         month = f"{line.time.astimezone():%Y-%m}" if line.time else month
         if month > newest:
@@ -55,8 +59,11 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
             text = line.text if line.is_own else f"{line.author}: {line.text}".strip()
             role: Role = "user" if line.is_own else "assistant"
             messages.append(ImportedMessage(role, text, line.time, line.id, line.attached))
+            is_empty = False
     for each in sorted(months):
         yield from _talk(id_, title, each, *months.pop(each))
+    if is_empty and place:
+        yield Skipped(place, "It holds no messages.")
 
 
 def _talk(

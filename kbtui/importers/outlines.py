@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import Record, json_list
+from kbtui.text import Packed, pack, unpack
 
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
 _LABELLED = re.compile(r"\[([^\[\]\n]+)\]\(\(\([\w-]{6,40}\)\)\)")
@@ -19,6 +20,21 @@ _OPEN_FENCE = re.compile(r"(^```[^`]*[^`\n])```[ \t]*$", re.MULTILINE)
 _MAX_HEADING = 6
 _MAX_DEPTH = 60
 _MAX_REFERENCES = 4  # from one block to the next
+
+
+class Texts:
+    """The texts of the blocks of a file by their ids, which are packed: they may be all of it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Packed] = {}
+
+    def keep(self, id_: str, text: str) -> None:
+        """Keep the text of a block."""
+        self._kept[id_] = pack(text)
+
+    def of(self, id_: str) -> str:
+        """Return the text of a block, "" if there is none of that id."""
+        return unpack(self._kept.get(id_, ""))
 
 
 def blocks_of(page: Record) -> Iterator[tuple[int, Record]]:
@@ -37,7 +53,7 @@ def read_pages(
     *,
     id_key: str,
     text_key: str,
-    note: Callable[[Record, Mapping[str, str]], Item],
+    note: Callable[[Record, Texts], Item],
     shown: Callable[[str], str] = str,
 ) -> Iterator[Item]:
     """Yield what `note` makes of each page in the list at key `at` of a file.
@@ -45,18 +61,16 @@ def read_pages(
     `note` also gets the text of every block by its id, as `shown` returns it. For that the file is
     read twice, as a page may reference blocks of later pages.
     """
-    known: dict[str, str] = {}
+    known = Texts()
     for page in json_list(opened, name, at):
         if not isinstance(page, Skipped):
             for _, block in blocks_of(page):
-                known[block.line(id_key)] = shown(block.words(text_key))
+                known.keep(block.line(id_key), shown(block.words(text_key)))
     for page in json_list(opened, name, at):
         yield page if isinstance(page, Skipped) else note(page, known)
 
 
-def markdown_list(
-    page: Record, text: str, known: Mapping[str, str], shown: Callable[[str], str] = str
-) -> str:
+def markdown_list(page: Record, text: str, known: Texts, shown: Callable[[str], str] = str) -> str:
     """Return the blocks of a page as a Markdown list; `text` is the key of their text.
 
     Their text is as `shown` returns it. A reference to a block in `known`, which maps ids to texts,
@@ -76,18 +90,18 @@ def markdown_list(
     return "\n".join(lines)
 
 
-def _with_references(text: str, known: Mapping[str, str]) -> str:
+def _with_references(text: str, known: Texts) -> str:
     """Return a text with those of the blocks that it references outside of code."""
     parts = CODE.split(text)
     parts[::2] = [_referring(part, known) for part in parts[::2]]
     return "".join(parts)
 
 
-def _referring(text: str, known: Mapping[str, str]) -> str:
+def _referring(text: str, known: Texts) -> str:
     """Return a text with those of the blocks that it references, and of the ones that these do."""
     text = _LABELLED.sub(r"\1", _EMBED.sub(lambda found: found[1].strip(), text))
     for _ in range(_MAX_REFERENCES):
         if "((" not in text:
             break
-        text = _REFERENCE.sub(lambda found: line_of(known.get(found[1])) or found[0], text)
+        text = _REFERENCE.sub(lambda found: line_of(known.of(found[1])) or found[0], text)
     return text

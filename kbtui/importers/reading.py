@@ -10,22 +10,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Sequence,
-    ValuesView,
-)
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.json_stream import Broken, elements, unpacked, value_of
+from kbtui.importers.json_stream import Broken, elements, plain, unpacked, value_of
 from kbtui.importers.markup import digest, line_of, words_of
 from kbtui.importers.port import (
     ImportedConversation,
@@ -37,6 +30,9 @@ from kbtui.importers.port import (
     Source,
 )
 from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_values
 
 T = TypeVar("T")
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
@@ -296,7 +292,8 @@ def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
                     if not isinstance(value, dict):
                         bad.append((number, "it is no object"))
                     elif value:
-                        yield record_of(value)
+                        value = record_of(value)  # or what it copies would be held
+                        yield value
                     del value
     except UnreadableError as error:
         yield _cut(name, number, error)
@@ -336,7 +333,8 @@ def _json_list(
             ):
                 number += 1  # `enumerate` would keep the one before
                 if isinstance(each, dict):
-                    yield record_of(each)
+                    each = record_of(each)  # noqa: PLW2901 - or what it copies would be held
+                    yield each
                 elif isinstance(each, Broken):
                     rest = " What follows it is not read." if each.ends else ""
                     why = f"{each.why[:1].upper()}{each.why[1:].rstrip('.')}.{rest}"
@@ -409,6 +407,13 @@ class Record(dict[str, Any]):
         """Return the objects in the list under a name."""
         return records_of(self.get(name))
 
+    def drain(self, name: str) -> Iterator[Record]:
+        """Yield the objects in the list under a name, which the record doesn't hold any more.
+
+        So what comes of a long conversation isn't there beside all that it came of.
+        """
+        return drained(records_of(self.pop(name, None)))
+
     def lines(self, name: str, *inner: str) -> list[str]:
         """Return the non-empty lines under keys `inner` of the objects in a list."""
         return [line for each in self.records(name) if (line := each.line(*inner))]
@@ -433,13 +438,13 @@ class PackedRecord(Record):
     def __iter__(self) -> Iterator[str]:  # or a copy would be made of what is packed
         return super().__iter__()
 
-    def values(self) -> ValuesView[Any]:  # type: ignore[override]
-        """Return a view of the values."""
-        return ValuesView(self)
+    def values(self) -> dict_values[str, Any]:
+        """Return the values, of a copy."""
+        return plain(super().items()).values()
 
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
-        """Return a view of the names and values."""
-        return ItemsView(self)
+    def items(self) -> dict_items[str, Any]:
+        """Return the names and values, of a copy."""
+        return plain(super().items()).items()
 
 
 Records = list[Record]

@@ -138,6 +138,21 @@ def test_the_texts_of_a_long_conversation_take_what_they_take_in_the_file(
     assert json.dumps(record) == expected
 
 
+@pytest.mark.parametrize("form", ["list", "object", "lines"])
+def test_a_message_that_was_taken_out_of_a_record_is_held_by_nobody(
+    tmp_path: Path, form: str
+) -> None:
+    value = _wide()
+    (tmp_path / "a").write_text(json.dumps([value] if form == "list" else value), "utf-8")
+    with OpenedExport(tmp_path / "a") as opened:
+        for record in (json_lines if form == "lines" else json_list)(opened, "a"):
+            assert isinstance(record, Record)
+            messages = record.drain("messages")
+            known = weakref.ref(next(messages))
+            assert known() is None
+            assert len([*messages]) == 5_999
+
+
 def test_nobody_notices_that_a_record_is_packed(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps([_wide()], ensure_ascii=False), "utf-8")
     with OpenedExport(tmp_path / "a.json") as opened:
@@ -153,6 +168,18 @@ def test_nobody_notices_that_a_record_is_packed(tmp_path: Path) -> None:
     assert [*message.values()] == [*plain.values()]
     assert message.pop("parts") == [text]
     assert message.get("parts", "none") == "none"
+
+
+def test_what_is_drained_of_a_record_is_not_held_by_it() -> None:
+    record = Record(said=[{"n": 1}, "none", {"n": 2}])
+    found = record.drain("said")
+    assert "said" not in record
+    first = next(found)
+    known = weakref.ref(first)
+    del first
+    assert known() is None
+    assert [*found] == [{"n": 2}]
+    assert [*record.drain("said")] == []
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class _Log:
         self.title = ""
         self.is_subagents = False
         self.messages: dict[str, ImportedMessage] = {}
-        self._asked: set[tuple[datetime, str]] = set()
+        self._asked: set[tuple[datetime, int]] = set()  # when, and the hash of what
         self._summaries: dict[str, str] = {}
         self._parents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
@@ -139,8 +139,9 @@ class _Log:
         """Return whether a prompt was read already: some versions give copies new ids."""
         if not time or not text:
             return False
-        is_copy = (time, text) in self._asked
-        self._asked.add((time, text))
+        asked = (time, hash(text))
+        is_copy = asked in self._asked
+        self._asked.add(asked)
         return is_copy
 
     def _add(

@@ -55,7 +55,7 @@ def _conversation(name: str, record: Record, dates: dict[str, Any]) -> Iterator[
     id_ = record.text("sessionId")
     time = time_of(dates.get(id_, record.get("dateCreated")))
     named: Counter[str] = Counter()
-    said = [one for each in record.records("history") if (one := _message(each, named))]
+    said = [one for each in record.drain("history") if (one := _message(each, named))]
     found = conversation(id_, record.line("title"), said, created=time, updated=time, named=named)
     yield found or Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -23,6 +23,7 @@ from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Ro
 from kbtui.importers.reading import (
     Record,
     conversation,
+    drained,
     file_source,
     place_of,
     record_of,
@@ -164,22 +165,32 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
     place = place_of(name, record.get("name"), id_)
     bubbles = record.records("conversation")
     headers = record.records("fullConversationHeadersOnly")
-    missing = 0
-    for header in headers if not bubbles else ():
-        bubble = database.value(f"bubbleId:{id_}:{header.text('bubbleId')}")
-        missing += bubble is None
-        bubbles.append(record_of(bubble))
+    missing: list[str] = []
+    rows = drained(bubbles) if bubbles else _rows(database, id_, headers, missing)
+    found = _conversation(id_, record, "name", rows)
     if missing:
-        why = f"{missing:,} of its {len(headers):,} messages aren't in the database."
+        why = f"{len(missing):,} of its {len(headers):,} messages aren't in the database."
         yield Skipped(place, why, lost=True)
-    if found := _conversation(id_, record, "name", bubbles):
+    if found:
         yield found
     elif headers and not missing:
         yield Skipped(place, "It holds no messages.")
 
 
+def _rows(
+    database: _Database, id_: str, headers: list[Record], missing: list[str]
+) -> Iterator[Record]:
+    """Yield the messages that have a row of their own; the keys of others become `missing`."""
+    for header in headers:
+        key = f"bubbleId:{id_}:{header.text('bubbleId')}"
+        bubble = database.value(key)
+        if bubble is None:
+            missing.append(key)
+        yield record_of(bubble)
+
+
 def _conversation(
-    id_: str, record: Record, title: str, bubbles: list[Record]
+    id_: str, record: Record, title: str, bubbles: Iterable[Record]
 ) -> ImportedConversation | None:
     named: Counter[str] = Counter()
     messages = [one for each in bubbles if (one := _message(each, named))]

@@ -6,9 +6,11 @@ They are JSON Lines, and in 2025 were plain text, in which a line says who speak
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePosixPath
 
 from kbtui.errors import UnreadableError
@@ -28,7 +30,7 @@ from kbtui.importers.reading import (
 )
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
-_SPEAKER = re.compile(r"^(user|assistant):[ \t\r]*\n", re.MULTILINE)
+_SPEAKER = re.compile(r"(user|assistant):[ \t\r]*\n")
 _STEP = re.compile(
     r"^\[(?:(Thinking)\](?:.+\n?)*|Tool (?:call|result)\].*(?:\n[ \t]+.*)*)", re.MULTILINE
 )
@@ -63,21 +65,35 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
 
 def _plain_session(opened: OpenedExport, name: str) -> Iterator[Item]:
-    with opened.open(name) as stream:
-        data = stream.read(_MAX_TEXT + 1)
-    if len(data) > _MAX_TEXT:
-        raise UnreadableError(f"It is longer than {_MAX_TEXT >> 20} MB.")
-    text = data.decode("utf-8-sig", "replace")
-    _, *said = _SPEAKER.split(text.replace("\r\n", "\n"))
     named = Counter[str]()
     messages: list[ImportedMessage] = []
-    for who, part in zip(said[::2], said[1::2], strict=True):
+    for who, part in _parts(opened, name):
         named.update("thought" if kind else "step of a tool" for kind in _STEP.findall(part))
         if message := _said(who, _STEP.sub("", part).strip()):
             messages.append(message)
     time, stem = opened.modified(name), PurePosixPath(name).stem
     if found := conversation(stem, "", messages, created=time, updated=time, named=named):
         yield found
+
+
+def _parts(opened: OpenedExport, name: str) -> Iterator[tuple[str, str]]:
+    """Yield who speaks and what they say, which begins below their name."""
+    if opened.size(name) > _MAX_TEXT:
+        raise UnreadableError(f"It is longer than {_MAX_TEXT >> 20} MB.")
+    who, lines = "", list[str]()
+    with opened.open(name) as stream:
+        first = stream.readline().removeprefix(BOM_UTF8)
+        for line in chain([first], iter(stream.readline, b"")):
+            text = line.decode("utf-8", "replace").replace("\r\n", "\n")
+            if not (speaker := _SPEAKER.match(text)):
+                lines.append(text)
+                continue
+            if who:
+                yield who, "".join(lines)
+            who = speaker[1]
+            lines.clear()
+    if who:
+        yield who, "".join(lines)
 
 
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:

@@ -36,27 +36,31 @@ SOURCE = json_source("DeepSeek", "deepseek", _is_export, _conversations)
 
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
-    id_, tree = record.text("id"), record.record("mapping")
+    id_, title, current = record.text("id"), record.line("title"), record.text("current_node")
+    created, updated = record.time("inserted_at"), record.time("updated_at")
+    tree = record.record("mapping")
     whole = {key: tree.record(key) for key in tree}
     nodes = {key: each.record("message") for key, each in whole.items()}
     line, branches = branch_of(
         parents_of(whole, "parent", "children"),
         {key: node.time("inserted_at") for key, node in nodes.items()},
-        record.text("current_node"),
+        current,
         lambda key: _message(key, nodes[key], Counter()) is not None,
     )
+    for each in (record, tree, whole):  # they are as large as what comes of them
+        each.clear()
     named: Counter[str] = Counter()
-    messages = [one for key in line if (one := _message(key, nodes[key], named))]
+    messages = [one for key in line if (one := _message(key, nodes.pop(key), named))]
     found = conversation(
         id_,
-        record.line("title"),
+        title,
         messages,
-        created=record.time("inserted_at"),
-        updated=record.time("updated_at"),
+        created=created,
+        updated=updated,
         branches=branches,
         named=named,
     )
-    yield found or Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
+    yield found or Skipped(place_of(name, title, id_), "It holds no messages.")
 
 
 def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage | None:

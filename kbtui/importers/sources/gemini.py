@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -24,13 +24,14 @@ from kbtui.importers.port import ImportedMessage, Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,
     conversation,
+    drained,
     file_of,
     hour_of,
     json_list,
     json_members,
     read_each,
 )
-from kbtui.text import counted, fold, shorten
+from kbtui.text import Packed, counted, fold, pack, shorten, unpack
 
 _GAP = timedelta(minutes=30)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,8 +101,8 @@ _OTHER_ACTIVITY = re.compile(
 class _Activity:
     time: datetime | None
     chat: str
-    prompt: str
-    answer: str
+    prompt: Packed
+    answer: Packed  # HTML
     attached: tuple[str, ...]
 
 
@@ -155,11 +156,11 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
 
 
 def _group(
-    opened: OpenedExport, name: str, key: str, found: Sequence[_Activity], names: frozenset[str]
+    opened: OpenedExport, name: str, key: str, found: list[_Activity], names: frozenset[str]
 ) -> Iterator[Item]:
     """Yield the conversation of a group of activities, and its attached files."""
     # Takeout lists the newest first; activities of equal time keep that order.
-    acts = sorted(found, key=lambda each: each.time or _EPOCH)
+    acts = sorted(drained(found), key=lambda each: each.time or _EPOCH)
     if not any(each.time for each in acts):
         acts.reverse()
     url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
@@ -167,7 +168,7 @@ def _group(
     places = {file: str(folder / file) for act in acts for file in act.attached}
     here = {file: place for file, place in places.items() if place in names}
     named = Counter(["file"] * (len(places) - len(here)))
-    if talk := conversation(key, "", list(_messages(acts)), url=url, named=named):
+    if talk := conversation(key, "", list(_messages(drained(acts))), url=url, named=named):
         yield talk
     for file, place in here.items():
         yield file_of(opened, place, file)
@@ -185,13 +186,13 @@ def _keys(acts: list[tuple[datetime | None, str]]) -> list[str]:
     return keys
 
 
-def _messages(acts: list[_Activity]) -> Iterator[ImportedMessage]:
+def _messages(acts: Iterable[_Activity]) -> Iterator[ImportedMessage]:
     for act in acts:
-        identity = digest(f"{act.time}", act.prompt)
+        identity = digest(f"{act.time}", unpack(act.prompt))
         if act.prompt or act.attached:
             yield ImportedMessage("user", act.prompt, act.time, identity, act.attached)
-        if act.answer:
-            text = to_markdown(act.answer) if act.answer.startswith("<") else act.answer
+        if answer := unpack(act.answer):
+            text = to_markdown(answer) if answer.startswith("<") else answer
             if text:
                 yield ImportedMessage("assistant", text, act.time, f"{identity}a")
 
@@ -329,7 +330,8 @@ def _parse_activity(record: Record) -> _Activity | None:
     chats = {found[1] for each in links for found in _CHAT.finditer(each)}
     chat = chats.pop() if len(chats) == 1 else ""
     prompt, answer = exchange
-    return _Activity(record.time("time"), chat, prompt.strip(), answer, _attached(record))
+    time, files = record.time("time"), _attached(record)
+    return _Activity(time, chat, pack(prompt.strip()), pack(answer), files)
 
 
 def _exchange(record: Record) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
@@ -46,7 +47,8 @@ def _is_session(head: bytes) -> bool:
 class _Session:
     def __init__(self) -> None:
         self.about = Record()
-        self._messages: dict[str, Record] = {}
+        # Each message with the counts of what is left out of it: records take more memory.
+        self._messages: dict[str, tuple[ImportedMessage | None, Counter[str] | None]] = {}
         self._rewinds = 0
 
     def take(self, record: Record) -> None:
@@ -59,17 +61,21 @@ class _Session:
         changes = record.record("$set")
         for each in (record, changes):
             self.about.update({key: each[key] for key in each if key not in _NESTED})
-            for message in (*each.records("messages"), *each.records("history")):
+            for message in chain(each.drain("messages"), each.drain("history")):
                 self._add(message)
         if "type" in record:
             self._add(record)
 
     def _add(self, message: Record) -> None:
-        self._messages[message.text("id") or f"{len(self._messages)}"] = message
+        named: Counter[str] = Counter()
+        read = _message(message, named)
+        self._messages[message.text("id") or f"{len(self._messages)}"] = read, named or None
 
     def conversation(self, name: str) -> ImportedConversation | None:
         named: Counter[str] = Counter()
-        messages = [one for each in self._messages.values() if (one := _message(each, named))]
+        for _, counted in self._messages.values():
+            named.update(counted or {})
+        messages = [message for message, _ in self._messages.values() if message]
         about = self.about
         return conversation(
             about.text("sessionId") or PurePosixPath(name).stem,

@@ -37,7 +37,7 @@ SOURCE = json_source("Grok", "grok", _is_export, _conversations)
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
     about = record.record("conversation")
-    said = [each.record("response") or each for each in record.records("responses")]
+    said = [each.record("response") or each for each in record.drain("responses")]
     nodes = {each.text("_id", "id") or f"{number}": each for number, each in enumerate(said)}
     line, branches = branch_of(
         {id_: each.text("parent_response_id") for id_, each in nodes.items()},
@@ -47,8 +47,9 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
     )
     if not any("parent_response_id" in each for each in said):
         line, branches = [*nodes], 0
+    said.clear()
     named: Counter[str] = Counter()
-    messages = [one for id_ in line if (one := _message(id_, nodes[id_], named))]
+    messages = [one for id_ in line if (one := _message(id_, nodes.pop(id_), named))]
     found = conversation(
         about.text("id"),
         about.line("title"),

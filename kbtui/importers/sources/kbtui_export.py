@@ -119,7 +119,7 @@ def _talk(record: Record) -> ImportedConversation | None:
         ImportedMessage(
             role, text, each.time("time"), taint=_PRIVATE if each.get("private") else ()
         )
-        for each in record.records("messages")
+        for each in record.drain("messages")
         if (role := role_of(each.get("role"))) and (text := each.words("text"))
     ]
     return conversation(

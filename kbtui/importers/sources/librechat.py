@@ -10,6 +10,7 @@ from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Ro
 from kbtui.importers.reading import (
     Record,
     dated,
+    drained,
     fields_of,
     json_list,
     json_source,
@@ -38,10 +39,10 @@ SOURCE = json_source("LibreChat", "librechat", _is_export, _conversations)
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
     id_, title = record.text("conversationId"), record.line("title")
-    messages = record.records("messages" if record.get("messages") else "messagesTree")
+    said = record.drain("messages" if record.get("messages") else "messagesTree")
     named: Counter[str] = Counter()
-    branch, branches = _branch(list(_flat(messages)))
-    converted = tuple(found for each in branch if (found := _message(each, named)))
+    branch, branches = _branch(list(_flat([*said])))
+    converted = tuple(found for each in drained(branch) if (found := _message(each, named)))
     if not converted:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return

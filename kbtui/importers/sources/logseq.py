@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.outlines import markdown_list, read_pages
+from kbtui.importers.outlines import Texts, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
@@ -27,7 +27,7 @@ def _is_export(head: bytes) -> bool:
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
-    def note(page: Record, known: Mapping[str, str]) -> Item:
+    def note(page: Record, known: Texts) -> Item:
         return _page(name, page, known)
 
     return read_pages(
@@ -38,7 +38,7 @@ def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
 SOURCE = json_source("Logseq", "logseq", _is_export, _pages)
 
 
-def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
+def _page(name: str, page: Record, known: Texts) -> Item:
     title = page.line("page-name")
     properties = page.record("properties").items()
     lines = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]

@@ -10,17 +10,26 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 from kbtui.errors import KbtuiError, UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import ImportedMessage, ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
+from kbtui.importers.reading import (
+    Record,
+    conversation,
+    drained,
+    has_any,
+    json_lines,
+    json_members,
+    read_each,
+)
 from kbtui.importers.sources.nanobot_condensed import (
     CONSOLIDATED,
     CONVERTED,
@@ -39,7 +48,7 @@ from kbtui.sessions.log_records import (
     message_record,
     session_record,
 )
-from kbtui.text import clean_line
+from kbtui.text import Packed, clean_line, pack, unpack
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Workspace
@@ -52,6 +61,8 @@ LOG_SIGNATURE = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\
 _MAX_FILE = 128 << 20
 _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
+_EDITS = ("forget", "remember")
+_NO_META: Mapping[str, Any] = MappingProxyType({})
 
 
 def _sessions(opened: OpenedExport) -> Iterator[str]:
@@ -87,19 +98,49 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
             yield Skipped(line_of(name), f"{problem[:1].upper()}{problem[1:]}.", lost=True)
         title, messages = "", list(_shown_messages(old.messages))
     else:
-        log = SessionLog()
+        log = _PackedLog()
         for record in json_lines(opened, name):
             if isinstance(record, Skipped):
                 yield record
             else:
                 log.add(record)
-        title, messages = log.title, list(_shown_messages(log.messages))
+        title, messages = log.title, list(_shown_messages(log.messages()))
     if found := conversation(stem, title, messages):
         yield found
 
 
-def _shown_messages(messages: Any) -> Iterator[ImportedMessage]:
-    message: SessionMessage
+class _PackedLog:
+    """The state of a session as of its log, which keeps the texts of a long one packed."""
+
+    def __init__(self) -> None:
+        self._log = SessionLog()
+        self._texts: list[Packed] = []  # a message that is packed says the number of its own
+
+    @property
+    def title(self) -> str:
+        return self._log.title
+
+    def add(self, record: Record) -> None:
+        is_edit = record.get("kind") in _EDITS  # of texts, which have to be there
+        if is_edit:
+            self._log.messages = [*self.messages()]
+            self._texts.clear()
+        before = 0 if is_edit else len(self._log.messages)
+        self._log.add(record)
+        said = self._log.messages
+        for number in range(before, len(said)):
+            each = said[number]
+            self._texts.append(pack(each.content))
+            meta = each.meta or _NO_META  # one for all
+            said[number] = replace(each, content=f"{len(self._texts) - 1}", meta=meta)
+
+    def messages(self) -> Iterator[SessionMessage]:
+        """Yield the messages, which aren't kept any more by then."""
+        for each in drained(self._log.messages):
+            yield replace(each, content=unpack(self._texts[int(each.content)]))
+
+
+def _shown_messages(messages: Iterable[SessionMessage]) -> Iterator[ImportedMessage]:
     for message in messages:
         text = words_of(message.content)
         if text and message.role in _SHOWN:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.outlines import CODE, blocks_of, markdown_list, read_pages
+from kbtui.importers.outlines import CODE, Texts, blocks_of, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
@@ -26,7 +26,7 @@ def _is_export(head: bytes) -> bool:
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
-    def note(page: Record, known: Mapping[str, str]) -> Item:
+    def note(page: Record, known: Texts) -> Item:
         return _page(name, page, known)
 
     return read_pages(opened, name, "", id_key="uid", text_key="string", note=note)
@@ -35,7 +35,7 @@ def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
 SOURCE = json_source("Roam", "roam", _is_export, _pages)
 
 
-def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
+def _page(name: str, page: Record, known: Texts) -> Item:
     title = page.line("title")
     text = markdown_list(page, "string", known)
     if not text:

@@ -14,6 +14,7 @@ from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Ro
 from kbtui.importers.reading import (
     Record,
     conversation,
+    drained,
     fields_of,
     json_lines,
     json_list,
@@ -41,14 +42,14 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     for number, record in enumerate(_records(opened, name), 1):
         if isinstance(record, Skipped):
             yield record
-        elif _turns(record):
-            found = _conversation(record, taken)
+        elif turns := _turns(record):
+            found = _conversation(record, turns, taken)
             yield found or Skipped(
                 f"{line_of(name)}, number {number}", "Nobody says anything in it."
             )
         else:
             loose_turns.append(record)
-    if loose_turns and (found := _conversation(Record(conversations=loose_turns), taken)):
+    if loose_turns and (found := _conversation(Record(), loose_turns, taken)):
         yield found
 
 
@@ -64,15 +65,19 @@ def _turns(record: Record) -> list[Record]:
     return next(filter(None, map(record.records, _LISTS)), [])
 
 
-def _conversation(record: Record, taken: dict[str, int]) -> ImportedConversation | None:
-    messages = [each for turn in _turns(record) for each in _messages(turn)]
+def _conversation(
+    record: Record, turns: list[Record], taken: dict[str, int]
+) -> ImportedConversation | None:
+    id_, title = record.line("id"), record.line("title")
+    record.clear()  # it is as large as what comes of it
+    messages = [each for turn in drained(turns) for each in _messages(turn)]
     if not messages:
         return None
-    name = record.line("id") or digest(*(each.text for each in messages[:2]))
+    name = id_ or digest(*(each.text for each in messages[:2]))
     taken[name] = taken.get(name, 0) + 1
     if taken[name] > 1:  # conversations often begin with the same words
         name = f"{name}-{taken[name]}"
-    return conversation(name, record.line("title"), messages)
+    return conversation(name, title, messages)
 
 
 def _messages(turn: Record) -> Iterator[ImportedMessage]:

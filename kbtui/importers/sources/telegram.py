@@ -10,7 +10,7 @@ from typing import Any
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import words_of
 from kbtui.importers.messengers import ChatLine, by_month
-from kbtui.importers.port import Item, Skipped, Source
+from kbtui.importers.port import Item, Source
 from kbtui.importers.reading import (
     Record,
     drained,
@@ -85,10 +85,7 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
     lines = (
         _line(each, _files_of(each, folder, names, files), own_id) for each in drained(messages)
     )
-    found = list(by_month(id_, title, lines))
-    if not found:
-        yield Skipped(place_of(name, title), "It holds no messages.")
-    yield from found
+    yield from by_month(id_, title, lines, place_of(name, title))
     for place, label in files.items():
         yield file_of(opened, place, label)
 

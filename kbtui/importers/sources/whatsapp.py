@@ -14,7 +14,7 @@ from typing import TypeAlias
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.messengers import ChatLine, by_month
-from kbtui.importers.port import Item, Skipped
+from kbtui.importers.port import Item
 from kbtui.importers.reading import drained, file_of, file_source, hour_of
 from kbtui.text import Packed, clean, pack, unpack
 
@@ -73,10 +73,7 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     matches = filter(None, map(_LINE.match, map(unpack, drained(said))))
     lines = (_line(each, folder, names, files, owner, day_first=day_first) for each in matches)
     identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
-    talks = list(by_month(identity, title, lines))
-    if not talks:
-        yield Skipped(line_of(name), "It holds no messages.")
-    yield from talks
+    yield from by_month(identity, title, lines, line_of(name))
     for place in dict.fromkeys(files):
         yield file_of(opened, place)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.nanobot import SOURCE
+from kbtui.sessions.log_records import SessionLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,3 +35,27 @@ def test_both_generations_and_what_was_remembered_are_read(tmp_path: Path, read:
         assert (found.id, [each.text for each in found.messages]) == (name, ["Hello", "Hi"])
     assert isinstance(note, ImportedNote)
     assert note.text.endswith("Likes tea.")
+
+
+def test_of_a_long_log_what_was_masked_and_taken_back_stays_so(tmp_path: Path, read: Any) -> None:
+    def mask(number: int, by: str) -> dict[str, Any]:
+        return {"kind": "forget", "message": number, "spans": [[0, 5]], "by": by}
+
+    texts = [f"Words {n} \N{SLIGHTLY SMILING FACE} {'and more ' * 9}" for n in range(9)]
+    said = [{"id": n, "role": "user", "content": text} for n, text in enumerate(texts, 1)]
+    lines = [
+        {"kind": "session", "id": "s", "title": "Talk", "created": "2026-03-06T10:00:00"},
+        *said[:4],
+        mask(2, "a"),
+        mask(3, "b"),
+        *said[4:7],
+        {"kind": "remember", "by": "b"},
+        {"kind": "rewind", "to_message": 6},
+        *said[7:],
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (found,) = read(SOURCE, tmp_path / "s.jsonl")
+    whole = [each.content.strip() for each in SessionLog.of(lines).messages]
+    assert [each.text for each in found.messages] == whole
+    assert whole[1:3] == [f"[forgotten] {texts[1][6:]}".strip(), texts[2].strip()]
+    assert len(whole) == 8

@@ -8,8 +8,11 @@ processor time too, without that of its helpers.
 
 ``--grow`` brings exports of that many MB and three times as large in by the command, and compares
 how much memory it had with its helpers; ``--emoji`` is how many MB each of three conversations has
-with an emoji in each message, which widens whatever Python keeps of it. ``--base`` is the folder of an earlier build, with a
-``.venv``, beside which the command is timed in turn: all of the processor's, helpers included.
+with an emoji in each message, which widens whatever Python keeps of it. ``--talks`` is how many MB one
+conversation has in the form of each of the ``--programs``, with short messages and long ones, and
+``--stream`` the size of an export of Claude.ai and of what is in a zip of ChatGPT's. ``--base`` is the
+folder of an earlier build, with a ``.venv``, beside which the command is timed in turn: all of the
+processor's, helpers included.
 
 What the time of notes is spent on is told by samples: the innermost function of a part counts.
 """
@@ -25,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -38,6 +42,7 @@ from tests.benchmarks.exports import (
     write_notes,
     write_pages,
 )
+from tests.benchmarks.long_talks import TALKS, write_talk
 from tests.benchmarks.material import ROOT
 from tests.benchmarks.paired import environment_of, python_of
 from tests.benchmarks.report import Table
@@ -47,7 +52,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 BAR_SHARE, BAR_MB = 0.3, 300
-BAR_EMOJI_MB = 200
+BAR_PEAK_MB = 200
 BARS = {"notes": 0.5, "conversations": 1.0}
 MOST_GROWTH = 1.25
 """How much more memory three times as large an export may take; keeping its texts takes more."""
@@ -81,6 +86,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--html", type=float, default=20)
     parser.add_argument("--grow", type=float, default=20)
     parser.add_argument("--emoji", type=float, default=22)
+    parser.add_argument("--talks", type=float, default=22)
+    parser.add_argument("--programs", default=",".join(each.replace(",", "") for each in TALKS))
+    parser.add_argument("--stream", default="1000,320", help="two sizes")
     parser.add_argument("--base", type=Path, help="an earlier build")
     parser.add_argument("--rounds", type=int, default=5, help="of the earlier build and this one")
     parser.add_argument("--child", nargs=2)
@@ -109,10 +117,10 @@ def run(argv: list[str]) -> dict[str, Any]:
         if options.grow:
             growth, grown = _growth(folder, options.grow)
             tables.append(growth)
-        emoji: dict[str, float] = {}
-        if options.emoji:
-            wide, emoji = _with_emoji(folder, options.emoji)
-            tables.append(wide)
+        peaks: dict[str, float] = {}
+        if options.emoji or options.talks or options.stream:
+            memory, peaks = _peaks(folder, options)
+            tables.append(memory)
         if options.base:
             beside, ratios = _beside(options.base, folder, options.rounds)
             tables.append(beside)
@@ -130,8 +138,8 @@ def run(argv: list[str]) -> dict[str, Any]:
             "share": share,
             "shares": shares,
             "growth": grown,
-            "with emoji": emoji,
-            "too much with emoji": [kind for kind, each in emoji.items() if each > BAR_EMOJI_MB],
+            "peaks": peaks,
+            "too much memory": [kind for kind, each in peaks.items() if each > BAR_PEAK_MB],
             "too much growth": [kind for kind, each in grown.items() if each > MOST_GROWTH],
             "to the earlier build": ratios,
             "within": share >= BAR_SHARE and peak <= BAR_MB,
@@ -254,36 +262,58 @@ def _growth(folder: Path, megabytes: float) -> tuple[Table, dict[str, float]]:
         for times in (1, _GROWN):
             export = folder / f"{number}-{times}"
             write(export, times * megabytes)
-            peaks.append(_peak(_command(ROOT, folder / f"{export.name}-notes", export)))
+            peaks.append(_peak(_command(ROOT, folder / f"{export.name}-notes", export))[0])
         ratios[kind] = peaks[1] / peaks[0]
         table.row(kind, *peaks, ratios[kind], MOST_GROWTH)
     return table, ratios
 
 
-def _with_emoji(folder: Path, megabytes: float) -> tuple[Table, dict[str, float]]:
-    """Measure what three conversations of that size take with an emoji in each message."""
-    title = f"Memory of the command and its helpers, three conversations of {megabytes:g} MB"
-    table, peaks = Table(title, ["an emoji in each message", "peak MB", "bar"]), dict[str, float]()
-    for words in (300, 12):
-        for twice in (True, False):
-            kind = f"{words} words in {'two notations' if twice else 'one notation'}"
-            export = folder / f"emoji-{words}-{twice}"
-            write_emoji(export, megabytes, words, twice=twice)
-            peaks[kind] = _peak(_command(ROOT, folder / f"{export.name}-notes", export))
-            table.row(kind, peaks[kind], BAR_EMOJI_MB)
+def _peaks(folder: Path, options: argparse.Namespace) -> tuple[Table, dict[str, float]]:
+    """Measure the most memory of the command, its helpers' said apart."""
+    columns = ["", "peak MB", "of that its helpers", "bar"]
+    table, peaks = Table("Memory of the command and its helpers", columns), dict[str, float]()
+    for kind, export in _exports(folder, options):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            peaks[kind], helpers = _peak(_command(ROOT, Path(place, "notes"), export))
+        table.row(kind, peaks[kind], helpers, BAR_PEAK_MB)
     return table, peaks
 
 
-def _peak(argv: list[str]) -> float:
-    """Return the most megabytes that a process had together with those that it started."""
-    most = 0
+def _exports(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """Write exports of long conversations and of many, each with what it is."""
+    export = folder / "export"
+    for words, twice in product((300, 12), (True, False)) if options.emoji else ():
+        write_emoji(export, options.emoji, words, twice=twice)
+        yield f"{words} words in {'two notations' if twice else 'one notation'}", export
+    programs = options.programs.split(",")
+    wanted = [each for each in TALKS if each.replace(",", "") in programs]
+    for program, characters in product(wanted, (150, 4000)) if options.talks else ():
+        talk = write_talk(program, folder, options.talks, characters)
+        yield f"{program}, {characters} characters", talk
+    kinds = (("Claude.ai", write_claude), ("ChatGPT in a zip", write_chatgpt))
+    for (kind, write), size in zip(kinds, filter(None, options.stream.split(",")), strict=False):
+        write(export, float(size))
+        yield f"{kind}, {size} MB", export
+
+
+def _peak(argv: list[str]) -> tuple[float, float]:
+    """Return the most megabytes of a process and those that it started, and theirs at that time."""
+    most = 0, 0
     with subprocess.Popen(argv, env=environment_of(ROOT), stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            most = max(most, sum(map(_kilobytes, _family(process.pid))))
+            helpers = sum(map(_kilobytes, _started_by(process.pid)))
+            most = max(most, (_kilobytes(process.pid) + helpers, helpers))
             time.sleep(_POLL_SECONDS)
     if process.returncode:
         raise RuntimeError(f"{argv} ended with {process.returncode}")
-    return most / 1024
+    return most[0] / 1024, most[1] / 1024
+
+
+def _started_by(process: int) -> list[int]:
+    """Return the processes below one; until it is a program, a new one shares its memory."""
+    own = _text(Path(f"/proc/{process}/cmdline"))
+    _, *below = _family(process)
+    return [each for each in below if _text(Path(f"/proc/{each}/cmdline")) != own]
 
 
 def _family(process: int) -> Iterator[int]:

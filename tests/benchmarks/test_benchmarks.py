@@ -30,7 +30,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "failing": {"message lost or next turn failed": []},
     "ground": {"written": [], "not in the audit": []},
     "history": {"fsck": "clean"},
-    "import": {"too much growth": [], "too much with emoji": []},
+    "import": {"too much growth": [], "too much memory": []},
     "memory": {"unaccounted": 0, "recounts_that_differ": 0},
     "soak": {"problems": []},
     "week": {"nowhere": []},

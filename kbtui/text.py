@@ -91,6 +91,16 @@ def clean_line(text: str) -> str:
     return line if line.isprintable() else " ".join(clean(line).split())
 
 
+def storable(text: str) -> str:
+    """Replace lone surrogates: JSON and names of files may have them, what is in UTF-8 can't."""
+    if not text.isascii():
+        try:
+            text.encode()  # decoding it would make a copy
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "replace").decode()
+    return text
+
+
 def holds_any(text: str, signs: Iterable[str]) -> bool:
     """Return whether one of some signs of two or three characters is in a text.
 

@@ -28,7 +28,7 @@ from kbtui.sessions import MARK_OF_PRIVATE, TAINT
 from kbtui.sessions.imported import speaker
 from kbtui.sessions.log_records import SessionMessage
 from kbtui.sessions.store import SessionStore
-from kbtui.text import clean, clean_line, moment
+from kbtui.text import clean, clean_line, moment, storable
 from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -89,7 +89,7 @@ def tree_of(workspace: Workspace, library: Library, sessions: SessionStore, view
     left_out = scanner.left_out()
     for path in {*attachments_in(workspace)} - found:
         if why := _why_not_exportable(workspace, path):
-            left_out.setdefault(clean_line(path.encode("utf-8", "replace").decode()), why)
+            left_out.setdefault(clean_line(storable(path)), why)
         else:
             found.add(path)
     left_out = {path: why for path, why in left_out.items() if path not in found}

@@ -26,6 +26,7 @@ from typing import Any
 from kbtui.errors import UsageError
 from kbtui.models.port import Message, Reply, ToolCall, ToolSpec
 from kbtui.models.written_calls import calls_in
+from kbtui.text import storable
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -100,7 +101,7 @@ def _refuse_non_object(value: Any) -> dict[str, Any]:
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> Any:
     kind = schema.get("type")
     if isinstance(value, str):
-        value = _replace_surrogates(value)
+        value = storable(value)
     if isinstance(kind, str):
         value = _coerce(value, kind, place)
         if not _has_type(value, kind):
@@ -132,7 +133,7 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
         _check_names(given, properties)
     free = extra if isinstance(extra, dict) else {}
     return {
-        _replace_surrogates(name): _check(item, properties.get(name, free), _join_path(place, name))
+        storable(name): _check(item, properties.get(name, free), _join_path(place, name))
         for name, item in given.items()
     }
 
@@ -148,11 +149,6 @@ def _check_list(value: list[Any], schema: Mapping[str, Any], place: str) -> list
         raise ArgumentError(f"{_describe_path(place)} has more than {schema['maxItems']} items.")
     items = schema.get("items", {})
     return [_check(item, items, f"{place}[{number}]") for number, item in enumerate(value)]
-
-
-def _replace_surrogates(text: str) -> str:
-    """Replace unpaired surrogates, which JSON allows and UTF-8 can't encode."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _coerce(value: Any, kind: str, place: str) -> Any:

@@ -19,7 +19,7 @@ from itertools import groupby
 from urllib.parse import quote, quote_plus
 
 from kbtui.errors import UsageError
-from kbtui.text import slugify
+from kbtui.text import slugify, storable
 from kbtui.workspace.layout import CATEGORIES, RECORDED_AREAS
 
 MARKER = "(removed)"
@@ -76,7 +76,7 @@ class Secret:
                 f"That is too short: fewer than {_MIN_LENGTH} characters may stand anywhere.",
                 "Give the whole secret.",
             )
-        if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+        if text != storable(text):
             raise UsageError("That is no text.", "Give the part of it that is.")
         if text in MARKER:
             raise UsageError("That is what stands where something was removed.")

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError
-from kbtui.text import clean
+from kbtui.text import clean, storable
 from kbtui.workspace.durable import (
     FileBatch,
     Written,
@@ -129,7 +129,7 @@ def name_trouble(path: str) -> str:
 
 
 def _unsafe(path: str, why: str) -> UnsafePathError:
-    shown = clean(path).encode("utf-8", "replace").decode()[:200]
+    shown = storable(clean(path))[:200]
     return UnsafePathError(
         f"{shown!r} can't be used: {why}.",
         "Name a file inside the workspace, such as <folder>/<name>.md.",

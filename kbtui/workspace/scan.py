@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, storable
 from kbtui.workspace import files
 from kbtui.workspace.durable import TEMPORARY, FileBatch, Written, sweep
 from kbtui.workspace.layout import (
@@ -470,7 +470,7 @@ class Scanner:
 
 
 def _shown(path: str) -> str:
-    return clean_line(path.encode("utf-8", "replace").decode())
+    return clean_line(storable(path))
 
 
 def describe_large(layout: Layout, large: Mapping[str, str]) -> str:

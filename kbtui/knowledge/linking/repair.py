@@ -34,7 +34,7 @@ from kbtui.knowledge.format.links import (
     related_link,
 )
 from kbtui.knowledge.linking.resolve import RULES, EntryNames, Found, LinkIndex
-from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.text import MAX_SLUG, clean_line, slugify, storable
 from kbtui.workspace.files import checked_path
 
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
@@ -62,7 +62,7 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
         UnsafePathError: the name leads out of the workspace.
     """
     # Surrogates from a terminal with another encoding can't be written.
-    wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
+    wanted = clean_line(storable(wanted)).removeprefix("knowledge/")
     category, slash, name = wanted.rpartition("/")
     pages = isinstance(habits.naming_in(info.category), PageNames)
     is_move = (name == info.slug and not pages) or habits.is_folder(category)

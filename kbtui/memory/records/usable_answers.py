@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kbtui.errors import ModelAnswerError
-from kbtui.text import clean
+from kbtui.text import clean, storable
 
 _ECHO_LINES = 2
 _TIME = re.compile(r"^\[[^\]\n]{0,40}\]\s*")
@@ -56,8 +56,7 @@ def clean_answer(text: str) -> str:
     # Whoever writes loads this module, but only a model's answers have thoughts.
     from kbtui.models.dialects import without_thoughts
 
-    whole = text.encode("utf-8", "replace").decode()
-    return clean(without_thoughts(whole)).strip()
+    return clean(without_thoughts(storable(text))).strip()
 
 
 def is_placeholder(text: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kbtui.errors import ModelError, UnreadableError
-from kbtui.text import shorten
+from kbtui.text import shorten, storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -154,11 +154,11 @@ class PreparedEmbedder(ABC):
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, without what of their markup has no meaning."""
-        return self._embed_documents([_readable(_MARKUP.sub("", text)) for text in texts])
+        return self._embed_documents([storable(_MARKUP.sub("", text)) for text in texts])
 
     def query(self, text: str) -> Vectors:
         """Embed one query as a 1-D vector."""
-        return self._embed_query(_readable(text))
+        return self._embed_query(storable(text))
 
     @abstractmethod
     def _embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -229,7 +229,7 @@ class OnnxEmbedder(PreparedEmbedder):
         return rough_embedder.RoughEmbedder(self.name, identity, table, self._plain_tokens)
 
     def _plain_tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        cleaned = [_readable(text) for text in texts]
+        cleaned = [storable(text) for text in texts]
         encodings = self._tokenizer.encode_batch(cleaned, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
@@ -273,11 +273,6 @@ class OnnxEmbedder(PreparedEmbedder):
             raise UnreadableError(
                 f"The prepared model {self.name} no longer gives its own answers."
             )
-
-
-def _readable(text: str) -> str:
-    """Replace lone surrogates, which tokenizers reject."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:

@@ -32,6 +32,7 @@ from kbtui.search.index.markdown import Properties, is_title, prose_start, split
 from kbtui.search.index.segment import LexicalDocument, Segment
 from kbtui.search.index.time_words import says_when
 from kbtui.sessions.imported import is_imported
+from kbtui.text import storable
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
@@ -167,11 +168,6 @@ def said(title: str, tags: str, aliases: str, headings: str, text: str) -> str:
 @lru_cache(maxsize=4096)
 def _names(listed: str) -> tuple[str, ...]:
     return tuple(json.loads(listed))
-
-
-def storable(text: str) -> str:
-    """Replace lone surrogates, which SQLite can't store."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:

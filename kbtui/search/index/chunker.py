@@ -34,7 +34,7 @@ from kbtui.search.index.markdown import (
     text_end,
 )
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
-from kbtui.text import shorten
+from kbtui.text import shorten, storable
 from kbtui.workspace.files import decode
 
 _TITLE_WIDTH = 60
@@ -166,10 +166,7 @@ def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def _storable(record: dict[str, Any]) -> dict[str, Any]:
     """Replace lone surrogates, which JSON can represent and UTF-8 can't."""
     return {
-        key: value.encode("utf-8", "replace").decode()
-        if isinstance(value, str) and not value.isascii()
-        else value
-        for key, value in record.items()
+        key: storable(value) if isinstance(value, str) else value for key, value in record.items()
     }
 
 

@@ -30,11 +30,11 @@ from kbtui.search.index.chunk_rows import (
     row_of,
     said,
     signature,
-    storable,
     stored_values,
 )
 from kbtui.search.index.chunker import IndexedDocument
 from kbtui.search.index.segment import LexicalDocument, SegmentFile
+from kbtui.text import storable
 
 VERSION = "4"
 KEY_BYTES = 16

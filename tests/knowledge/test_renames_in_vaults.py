@@ -268,6 +268,15 @@ def test_a_link_with_an_anchor_changes_in_place(kb: KnowledgeBase) -> None:
     assert place.read_text("utf-8") == f"{head.replace('Alpha', 'New name')} # {mended}"
 
 
+def test_a_title_that_an_alias_repeats_is_renamed(kb: KnowledgeBase) -> None:
+    place = kb.workspace.root / "sub/Alpha.md"
+    place.write_text("---\ntitle: &t Alpha\naliases: [*t, A]\n---\n# Alpha\n", "utf-8")
+    kb.history.adopt(settle=0.0)
+    kb.library.rename("Alpha", "New name")
+    text = place.with_name("New name.md").read_text("utf-8")
+    assert text == "---\ntitle: &t New name\naliases: [Alpha, A]\n---\n# New name\n"
+
+
 def _noted(kb: KnowledgeBase, text: str) -> Path:
     """Write a note in a folder beside Alpha's, and have it read."""
     place = kb.workspace.root / "other/n.md"

@@ -14,7 +14,7 @@ after items and the brackets of lists it changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from difflib import SequenceMatcher
@@ -109,6 +109,12 @@ class Node:
                 yield child
             else:
                 yield from child.keys()
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it that are written there."""
+        yield self
+        for child in () if self.is_alias else self.children:
+            yield from child.walk()
 
     def scalars(self) -> Iterator[Node]:
         """Yield every scalar in this subtree that is written there, except keys."""
@@ -332,7 +338,32 @@ def edit_keys(text: str, root: Node, changes: Mapping[str, Any], newline: str) -
     for key, value in changes.items():
         if value is None or before.get(key) != wanted[key]:
             editor.change(key, value)
-    return _verified(_apply(text, editor.finish()), expected)
+    try:
+        return _verified(_apply(text, editor.finish()), expected)
+    except FrontmatterError:
+        spelled_out = _spelled_out(text, root, changes)
+        if spelled_out == text:
+            raise
+        return edit_keys(spelled_out, read_tree(spelled_out), changes, newline)
+
+
+def _spelled_out(text: str, root: Node, keys: Collection[str]) -> str:
+    """Return the text with each alias of what stands under some keys replaced by what it says."""
+    anchored: dict[str, Node] = {}
+    edits: list[Edit] = []
+    for key, value in root.pairs():
+        for node in (key, *value.walk()):
+            name = text[node.start + 1 : node.end] if node.is_alias else ""
+            if name in anchored:
+                of = anchored[name]
+                raw = text[of.start : of.end]
+                is_short = of.kind == "scalar" and of.style not in {"|", ">"} and "\n" not in raw
+                edits.append((node.start, node.end, raw if is_short else value_text(node.plain())))
+            elif node.anchor and key.value in keys:
+                anchored[node.anchor] = node
+            else:
+                anchored.pop(node.anchor, None)
+    return _apply(text, edits)
 
 
 def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None]) -> str:

@@ -214,14 +214,23 @@ def json_source(
 
 def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
     """Read a picture, recording or document as a note with `data`, or report it as skipped."""
-    if opened.size(name) > _MAX_FILE:
-        return Skipped(line_of(name), f"It is larger than {_MAX_FILE >> 20} MB.", lost=True)
     try:
-        with opened.open(name) as stream:
-            data = stream.read()
+        data = data_of(opened, name)
     except UnreadableError as error:
         return Skipped(line_of(name), str(error), lost=True)
     return ImportedNote(name, title or name.rpartition("/")[2], "", data=data)
+
+
+def data_of(opened: OpenedExport, name: str, most: int = _MAX_FILE) -> bytes:
+    """Read a whole member.
+
+    Raises:
+        UnreadableError: It is damaged, or larger than `most` bytes.
+    """
+    if opened.size(name) > most:
+        raise UnreadableError(f"It is larger than {most >> 20} MB.")
+    with opened.open(name) as stream:
+        return stream.read()
 
 
 # Records ------------------------------------------------------------------------------------------

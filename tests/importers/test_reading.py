@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import (
     Record,
+    data_of,
     json_lines,
     json_list,
     paragraphs,
@@ -286,3 +288,11 @@ def test_folders_of_a_zip_may_be_written_as_windows_does(tmp_path: Path) -> None
         assert opened.size("x/a.json") == 8
     with OpenedExport(tmp_path / "b.zip") as opened:
         assert opened.names == ["x/a\\b"]
+
+
+def test_a_member_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(bytes((1 << 20) + 1))
+    with OpenedExport(tmp_path) as opened:
+        assert len(data_of(opened, "a.md", 2 << 20)) == (1 << 20) + 1
+        with pytest.raises(UnreadableError, match="larger than 1 MB"):
+            data_of(opened, "a.md", 1 << 20)

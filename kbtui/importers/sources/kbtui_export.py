@@ -19,6 +19,7 @@ from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Sk
 from kbtui.importers.reading import (
     Record,
     conversation,
+    data_of,
     fields_of,
     has_any,
     json_list,
@@ -82,12 +83,9 @@ def _file(opened: OpenedExport, name: str) -> Iterator[Item]:
     elif form == "talk":
         for record in json_list(opened, name, ""):
             yield record if isinstance(record, Skipped) else _talk(record) or _empty(name)
-    elif opened.size(name) > _MAX_TEXT:
-        yield Skipped(line_of(name), f"It is larger than {_MAX_TEXT >> 20} MB.", lost=True)
     else:
-        with opened.open(name) as stream:
-            text = clean(stream.read().decode("utf-8-sig", "replace"))
-        yield from left_of(_texts(name, text))
+        data = data_of(opened, name, _MAX_TEXT)
+        yield from left_of(_texts(name, clean(data.decode("utf-8-sig", "replace"))))
 
 
 def _empty(name: str) -> Skipped:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import decoded, line_of
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import IN_BIN, read_each
+from kbtui.importers.reading import IN_BIN, data_of, read_each
 from kbtui.text import clean, counted
 from kbtui.workspace.layout import is_conflict_copy
 from kbtui.workspace.scan import ATTACHMENTS
@@ -78,24 +78,18 @@ def read_file(opened: OpenedExport, name: str, at: str) -> Item:
     """Read a picture or document that lies beside notes, to be stored at path `at`.
 
     Raises:
-        UnreadableError: It is damaged.
+        UnreadableError: It is damaged, or too large.
     """
-    with opened.open(name) as stream:
-        data = stream.read()
-    return ImportedNote(name, PurePosixPath(at).name, "", data=data, at=at)
+    return ImportedNote(name, PurePosixPath(at).name, "", data=data_of(opened, name), at=at)
 
 
 def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
     """Read a note, to be stored at `path` below the folder of its source.
 
     Raises:
-        UnreadableError: It is damaged.
+        UnreadableError: It is damaged, or too large.
     """
-    if opened.size(name) > _MAX_NOTE:
-        return Skipped(line_of(name), f"It is larger than {_MAX_NOTE >> 20} MB.", lost=True)
-    with opened.open(name) as stream:
-        data = stream.read()
-    return note_of(name, data, path, opened.modified(name))
+    return note_of(name, data_of(opened, name, _MAX_NOTE), path, opened.modified(name))
 
 
 def note_of(name: str, data: bytes, path: PurePosixPath, updated: datetime | None = None) -> Item:

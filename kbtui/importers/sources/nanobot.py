@@ -24,6 +24,7 @@ from kbtui.importers.port import ImportedMessage, ImportedNote, Item, Skipped, S
 from kbtui.importers.reading import (
     Record,
     conversation,
+    data_of,
     drained,
     has_any,
     json_lines,
@@ -71,12 +72,12 @@ def _sessions(opened: OpenedExport) -> Iterator[str]:
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
     yield from read_each(opened, _sessions(opened), read_session)
-    for name in opened.names if opened.is_folder else ():
-        if _NOTES.search(name) and opened.size(name) < _MAX_FILE:
-            with opened.open(name) as stream:
-                text = words_of(stream.read().decode("utf-8", "replace"))
-            if text:
-                yield ImportedNote(name, PurePosixPath(name).stem, text, folder="memory")
+    yield from read_each(opened, filter(_NOTES.search, opened.names), _note)
+
+
+def _note(opened: OpenedExport, name: str) -> Iterator[Item]:
+    if text := words_of(data_of(opened, name).decode("utf-8", "replace")):
+        yield ImportedNote(name, PurePosixPath(name).stem, text, folder="memory")
 
 
 SOURCE = Source("nanobot", "nanobot", has_any(_sessions), _read, is_alone=True)
@@ -90,10 +91,7 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
     """Yield the conversation of a session file of either generation, and its problems."""
     stem = PurePosixPath(name).stem
     if _OLD_SIGNATURE.match(opened.head(name)):
-        if opened.size(name) > _MAX_FILE:
-            raise UnreadableError(f"It is larger than {_MAX_FILE >> 20} MB.")
-        with opened.open(name) as stream:
-            old = read_old_session(stream.read(), stem)
+        old = read_old_session(data_of(opened, name, _MAX_FILE), stem)
         for problem in old.problems:
             yield Skipped(line_of(name), f"{problem[:1].upper()}{problem[1:]}.", lost=True)
         title, messages = "", list(_shown_messages(old.messages))

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import decoded, line_of, to_markdown, words_of
 from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import Record
+from kbtui.importers.reading import Record, data_of
 from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
@@ -130,9 +130,7 @@ class _Pages:
             yield read_file(opened, name, self._new[path])
 
     def _page(self, opened: OpenedExport, name: str, path: str) -> Item:
-        text = _text(opened, name)
-        if text is None:
-            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
+        text = decoded(data_of(opened, name, _MAX_PAGE))
         if path.lower().endswith(".html"):
             text = to_markdown(text, lambda tree: self._prepare(tree, path))
         else:
@@ -159,9 +157,7 @@ class _Pages:
         )
 
     def _database(self, opened: OpenedExport, name: str, path: str) -> Item:
-        text = _text(opened, name)
-        if text is None:
-            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
+        text = decoded(data_of(opened, name, _MAX_PAGE))
         csv.field_size_limit(_MAX_PAGE)
         new = self._new[path]
         lines: list[str] = []
@@ -215,7 +211,9 @@ class _Pages:
     def _told_by(self, path: str) -> tuple[str, dict[str, str]]:
         """Return the title and the properties of a page, read once."""
         if path not in self._told:
-            text = words_of(_text(*self._members[path]) or "")
+            text = ""
+            with suppress(UnreadableError):  # that is said where the page itself is read
+                text = words_of(decoded(data_of(*self._members[path], _MAX_PAGE)))
             if path.lower().endswith(".html"):
                 text = to_markdown(text)
             first, _, body = text.partition("\n")
@@ -243,13 +241,6 @@ class _Pages:
             if target not in self._new and (found := _ID.search(PurePosixPath(plain).name)):
                 target = self._by_id.get(found[1], "")
         return relative(self._new[target], self._new[path]) if target in self._new else address
-
-
-def _text(opened: OpenedExport, name: str) -> str | None:
-    if opened.size(name) > _MAX_PAGE:
-        return None
-    with opened.open(name) as stream:
-        return decoded(stream.read())
 
 
 def _clean_path(path: str) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import decoded, line_of, relative_link, to_markdown
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import read_each
+from kbtui.importers.reading import data_of, read_each
 from kbtui.importers.sources.markdown_folder import BESIDE, read_file
 from kbtui.text import counted
 
@@ -64,12 +64,7 @@ class _WebPages:
         if path.suffix.lower() not in _PAGES:
             yield read_file(opened, name, name)
             return
-        if opened.size(name) > _MAX_PAGE:
-            yield Skipped(line_of(name), f"It is larger than {_MAX_PAGE >> 20} MB.", lost=True)
-            return
-        with opened.open(name) as stream:
-            html = decoded(stream.read())
-        html, pictures = _taken_out(html, path)
+        html, pictures = _taken_out(decoded(data_of(opened, name, _MAX_PAGE)), path)
         yield from pictures
         text = to_markdown(
             html, None, lambda href: self._rewritten_link(href, name), dropped=self.dropped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
@@ -59,3 +60,18 @@ def test_of_a_long_log_what_was_masked_and_taken_back_stays_so(tmp_path: Path, r
     assert [each.text for each in found.messages] == whole
     assert whole[1:3] == [f"[forgotten] {texts[1][6:]}".strip(), texts[2].strip()]
     assert len(whole) == 8
+
+
+def test_a_damaged_note_is_reported_and_the_rest_comes(tmp_path: Path, read: Any) -> None:
+    whole = tmp_path / "nanobot.zip"
+    with zipfile.ZipFile(whole, "w") as packed:
+        lines = [{"_type": "metadata", "created_at": "2026-03-06T10:00:00"}, *SAID]
+        packed.writestr("sessions/telegram_7.jsonl", "\n".join(map(json.dumps, lines)))
+        packed.writestr("memory/a.md", "Likes tea.")
+        packed.writestr("memory/b.md", "Likes cocoa.")
+    whole.write_bytes(whole.read_bytes().replace(b"Likes tea.", b"Likes te?."))
+    _, skipped, note = read(SOURCE, whole)
+    assert isinstance(skipped, Skipped)
+    assert (skipped.place, skipped.lost) == ("memory/a.md", True)
+    assert isinstance(note, ImportedNote)
+    assert note.text == "Likes cocoa."

@@ -212,6 +212,24 @@ def json_source(
     return file_source(name, key, files, read)
 
 
+def record_source(
+    name: str,
+    key: str,
+    is_export: Callable[[bytes], object],
+    read: Callable[[str, Record], Iterator[Item]],
+    inside: str = "conversations",
+) -> Source:
+    """Build a source of JSON files with a list of records, perhaps `inside` an object.
+
+    `read` gets the name of the file and a record, a conversation as a rule.
+    """
+
+    def records(opened: OpenedExport, member: str) -> Iterator[Item]:
+        return read_records(json_list(opened, member, inside), lambda each: read(member, each))
+
+    return json_source(name, key, is_export, records)
+
+
 def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
     """Read a picture, recording or document as a note with `data`, or report it as skipped."""
     try:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     conversation,
     fields_of,
-    json_list,
-    json_source,
     paragraphs,
     place_of,
-    read_records,
+    record_source,
     role_of,
 )
 from kbtui.importers.trees import branch_of, parents_of
@@ -26,13 +23,6 @@ _SHOWN: dict[str, Role] = {"REQUEST": "user", "RESPONSE": "assistant"}
 
 def _is_export(head: bytes) -> bool:
     return {"mapping", "inserted_at"} <= fields_of(head, "conversations")
-
-
-def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-    return read_records(json_list(opened, name), lambda each: _conversation(name, each))
-
-
-SOURCE = json_source("DeepSeek", "deepseek", _is_export, _conversations)
 
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
@@ -77,3 +67,6 @@ def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage 
     if role is None or not (text or files):
         return None
     return ImportedMessage(role, text, message.time("inserted_at"), id_, files)
+
+
+SOURCE = record_source("DeepSeek", "deepseek", _is_export, _conversation)

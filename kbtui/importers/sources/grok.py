@@ -6,16 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedMessage, Item, Skipped
 from kbtui.importers.reading import (
     Record,
     conversation,
     fields_of,
-    json_list,
-    json_source,
     place_of,
-    read_records,
+    record_source,
     role_of,
 )
 from kbtui.importers.trees import branch_of
@@ -26,13 +23,6 @@ _RENDERED = re.compile(r"[ \t]?<grok:render\b[^<>]*>.*?</grok:render>", re.DOTAL
 
 def _is_export(head: bytes) -> bool:
     return {"conversation", "responses"} <= fields_of(head, "conversations")
-
-
-def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-    return read_records(json_list(opened, name), lambda each: _conversation(name, each))
-
-
-SOURCE = json_source("Grok", "grok", _is_export, _conversations)
 
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
@@ -72,3 +62,6 @@ def _message(id_: str, message: Record, named: Counter[str]) -> ImportedMessage 
     if role is None or not (text or files):
         return None
     return ImportedMessage(role, text, message.time("create_time"), id_, ("file",) * files)
+
+
+SOURCE = record_source("Grok", "grok", _is_export, _conversation)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     dated,
     drained,
     fields_of,
-    json_list,
-    json_source,
     paragraphs,
     place_of,
-    read_records,
+    record_source,
 )
 from kbtui.importers.trees import branch_of
 
@@ -28,13 +25,6 @@ def _is_export(head: bytes) -> bool:
     fields = fields_of(head)
     is_whole = "conversationId" in fields and fields & {"messages", "messagesTree", "endpoint"}
     return bool(is_whole) and b'"parentMessageId"' in head
-
-
-def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-    return read_records(json_list(opened, name, ""), lambda each: _conversation(name, each))
-
-
-SOURCE = json_source("LibreChat", "librechat", _is_export, _conversations)
 
 
 def _conversation(name: str, record: Record) -> Iterator[Item]:
@@ -96,3 +86,6 @@ def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
 def _role(message: Record) -> Role:
     is_mine = message.get("isCreatedByUser") is True or message.get("sender") == "User"
     return "user" if is_mine else "assistant"
+
+
+SOURCE = record_source("LibreChat", "librechat", _is_export, _conversation, "")

@@ -12,18 +12,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest
 from kbtui.importers.port import ImportedConversation, ImportedMessage, ImportedNote, Item, Skipped
 from kbtui.importers.reading import (
     Record,
     dated,
     fields_of,
-    json_list,
-    json_source,
     paragraphs,
     place_of,
-    read_records,
+    record_source,
     role_of,
 )
 from kbtui.importers.trees import branch_of, parents_of
@@ -37,13 +34,6 @@ _SUFFIXES = {"jpeg": "jpg", "svg+xml": "svg", "mpeg": "mp3"}
 def _is_export(head: bytes) -> bool:
     fields = fields_of(head)
     return "chat" in fields and bool(fields & {"user_id", "title"})
-
-
-def _chats(opened: OpenedExport, name: str) -> Iterator[Item]:
-    return read_records(json_list(opened, name), lambda each: _chat(name, each))
-
-
-SOURCE = json_source("Open WebUI", "openwebui", _is_export, _chats)
 
 
 def _chat(name: str, record: Record) -> Iterator[Item]:
@@ -128,3 +118,6 @@ def _file(file: Record) -> Item | None:
     return ImportedNote(
         f"file {digest(found[3])}", f"{found[1]}-{digest(found[3])}.{suffix}", "", data=data
     )
+
+
+SOURCE = record_source("Open WebUI", "openwebui", _is_export, _chat)

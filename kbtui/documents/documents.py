@@ -29,9 +29,9 @@ from urllib.parse import unquote, urlsplit
 from kbtui.child_process import BusyError, ChildProcess, ClosedError, own_paths, own_program
 from kbtui.errors import UnreadableError
 from kbtui.text import clean, clean_line
+from kbtui.workspace import files
 from kbtui.workspace.durable import open_folder, real_name, storage_errors, temporary_name
-from kbtui.workspace.files import checked_path
-from kbtui.workspace.layout import Workspace, located
+from kbtui.workspace.layout import Layout, Workspace, located
 from kbtui.workspace.scan import hash_file
 
 VERSION = "2"
@@ -50,6 +50,7 @@ _KINDS = {
 WEB_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _PICTURES = (*WEB_PICTURES, ".bmp")
 _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc", ".tex", ".csv")
+_UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAX_PICTURE_BYTES = 40 << 20
 MAX_BYTES = 200 << 20
@@ -176,6 +177,29 @@ def is_keepable(file: Path) -> bool:
     """Return whether a file can be stored: a document, a text or a picture."""
     name = file.name.lower()
     return file.is_file() and (bool(kind_of(name)) or name.endswith((*WEB_PICTURES, *_TEXTS)))
+
+
+def document_name(name: str) -> str:
+    """Return a name as one that a document can have in any file system."""
+    return _UNSAFE_NAME.sub("-", clean_line(name)).strip(". -")[-120:] or "document"
+
+
+def place_for(layout: Layout, folder: str, name: str, data: bytes) -> tuple[str, bool]:
+    """Return the path of a document in a folder, and whether it isn't there yet.
+
+    It is numbered if the name is that of a file with another content.
+    """
+    stem, dot, ending = name.rpartition(".")
+    stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
+    path, number = f"{folder}/{name}", 1
+    while not files.is_gone(layout, path):
+        status = files.file_status(layout, path)
+        is_as_large = status is not None and status.st_size == len(data)
+        if is_as_large and b"".join(files.read_pieces(layout, path)) == data:
+            return path, False
+        number += 1
+        path = f"{folder}/{stem}-{number}{ending}"
+    return path, True
 
 
 def can_read(kind: str) -> bool:
@@ -385,7 +409,7 @@ def _text(answer: Any) -> DocumentText:
 
 def _checked_file(workspace: Workspace, path: str) -> tuple[Path, int]:
     """Return a document's file, reached through no symbolic link, and its size in bytes."""
-    top, file = located(workspace, checked_path(path))
+    top, file = located(workspace, files.checked_path(path))
     *parts, name = file.split("/")
     with storage_errors(f"Can't read {file}"):
         folder = open_folder(top, parts)

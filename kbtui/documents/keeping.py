@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import ipaddress
-import re
 import socket
 import ssl
 import tempfile
@@ -28,10 +27,12 @@ from kbtui.documents.documents import (
     WEB_PICTURES,
     Documents,
     can_read,
+    document_name,
     is_address,
     is_keepable,
     kind_of,
     missing,
+    place_for,
 )
 from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.text import clean_line, shorten, slugify
@@ -48,7 +49,6 @@ _SECONDS = 90.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
 _SAFE = "%/:=&?~#+!$,;'@()*[]"
-_UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
 _ENDINGS = {
     "application/pdf": ".pdf",
     "application/epub+zip": ".epub",
@@ -142,17 +142,10 @@ def _store_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument
 
 
 def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: str) -> KeptDocument:
-    name = _UNSAFE_NAME.sub("-", clean_line(name)).lstrip(". -")[-120:] or "document"
-    stem, dot, ending = name.rpartition(".")
-    stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
-    blob, number = files.blob_id(data), 1
-    while True:
-        path = f"{folder}/{stem}{f'-{number}' if number > 1 else ''}{ending}"
-        if files.is_gone(workspace, path):
-            break
-        if files.blob_id(files.read_bytes(workspace, path, MAX_BYTES)) == blob:
-            return KeptDocument(path, source, new=False)
-        number += 1
+    name = document_name(name)
+    path, is_new = place_for(workspace, folder, name, data)
+    if not is_new:
+        return KeptDocument(path, source, new=False)
     known = b"" if files.is_gone(workspace, SOURCES) else files.read_bytes(workspace, SOURCES)
     shown = quote(path.removeprefix("docs/"), "/")
     line = f"- [{name}]({shown}): {clean_line(source)}, {datetime.now(UTC).astimezone():%Y-%m-%d}\n"

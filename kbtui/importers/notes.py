@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from hashlib import sha256
 
+from kbtui.documents.documents import document_name, place_for
 from kbtui.errors import WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
@@ -204,20 +205,11 @@ class Notes:
 
     def _add_file(self, note: ImportedNote, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)
-        name = _UNSAFE_NAME.sub("-", clean_line(note.title)).strip(". -")[-120:] or "file"
-        stem, dot, suffix = name.rpartition(".")
-        stem, suffix = (stem, f"{dot}{suffix}") if stem else (name, "")
-        blob = files.blob_id(data)
-        number = 1
-        while True:
-            path = f"{folder}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
-            if files.is_gone(self.workspace, path):
-                break
-            if files.blob_id(self._read(path)) == blob:
-                self.known += 1
-                return
-            number += 1
-        self.before_file(path, blob)
+        path, is_new = place_for(self.workspace, folder, document_name(note.title), data)
+        if not is_new:
+            self.known += 1
+            return
+        self.before_file(path, files.blob_id(data))
         with (
             storage_errors(f"Can't write {self.workspace.file(path)}"),
             FileBatch(self.workspace) as batch,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.documents import keeping
-from kbtui.documents.documents import Documents
+from kbtui.documents.documents import Documents, place_for
 from kbtui.documents.keeping import KeptDocument, keep_document
 from kbtui.errors import KbtuiError, NotFoundError, RemoteError, UnreadableError, UsageError
+from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 from tests.documents import make
 
@@ -192,3 +193,12 @@ def test_other_addresses_are_refused_without_asking_anybody(
 def test_private_addresses_are_known(address: str) -> None:
     assert not keeping._is_public(address)
     assert keeping._is_public("93.184.216.34")
+
+
+def test_a_document_is_found_by_its_content_however_large(workspace: Workspace) -> None:
+    data = bytes(files.READ_LIMIT + 1)
+    workspace.docs.mkdir()
+    (workspace.docs / "a.bin").mkdir()
+    (workspace.docs / "a-2.bin").write_bytes(data)
+    assert place_for(workspace, "docs", "a.bin", data) == ("docs/a-2.bin", False)
+    assert place_for(workspace, "docs", "a.bin", b"b") == ("docs/a-3.bin", True)

@@ -44,7 +44,7 @@ from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
 from kbtui.views.view import Audience, View
 from kbtui.workspace.files import listed
-from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY
 
 IDENTITY = """\
 You are kbtui, the agent of a personal knowledge base in the user's terminal. You talk with the \
@@ -67,7 +67,6 @@ _ANSWER_SHARE = 4
 _MESSAGE_SHARE = 32  # 1/32 of the window is reserved for the message
 _RECALL_SHARE = 3  # recalled lines get at most 1/3 of the index's budget
 _CLOCK_TOKENS = 40
-_MEMORY = "memory/MEMORY.md"
 _BUDGET_STEP = 50  # tokens; budgets that vary slightly would invalidate the prompt cache
 _CLOCK_MINUTES = 15
 
@@ -333,7 +332,7 @@ def _prompt_prefix(
     noted = noted_days(services.workspace)
     texts = {path: reader.read(path) for day in days if (path := f"memory/{day}.md") in noted}
     known = Known()
-    known.add(parts[-1].text, written_at(services.workspace, _MEMORY))
+    known.add(parts[-1].text, written_at(services.workspace, MEMORY))
     known.add_catalogue(reader.view.unasked, "\n".join(texts.values()), limits.index_tokens)
     budget = _budget_share(limits.notes_tokens, room, 8)
     notes = tuple(daily_notes(services.workspace, texts, known, budget))
@@ -379,7 +378,7 @@ def _fixed_parts(
     yield skills
     budget = _budget_share(limits.memory_tokens, room - bootstrap.tokens, 2)
     memory = memory_for_prompt(
-        services.sessions, reader.view, reader.read(_MEMORY), frame.now.date(), budget
+        services.sessions, reader.view, reader.read(MEMORY), frame.now.date(), budget
     )
     yield _part("MEMORY.md", f"# Memory\n\n{mark(memory)}" if memory else "")
 

@@ -13,7 +13,7 @@ from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.journal import Journal, JournalLine, with_dates
 from kbtui.offline.message import Reading
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import MEMORY, short_name
 
 if TYPE_CHECKING:
     from kbtui.memory.recall.remembered import Remembering
@@ -82,7 +82,7 @@ class Keeping:
 
     def _remember(self, text: str, origin: Origin) -> Kept:
         done = self.remembering.remember(text, origin)
-        path = "memory/MEMORY.md"
+        path = MEMORY
         if done.commit is None:
             return Kept(path, done.line, "MEMORY.md says so already.", "known already")
         changes = (TurnChange(done.commit, (path,), "remembered"),)

@@ -25,8 +25,8 @@ from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
 from kbtui.views.view import View
+from kbtui.workspace.layout import MEMORY
 
-MEMORY = "memory/MEMORY.md"
 _SCOPE = ("knowledge", "memory", "docs", "sessions")
 _HITS = 20
 _NEAREST_HITS = 8

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from kbtui.clock import local_now
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.background.service import Memory
-from kbtui.memory.recall.remembered import MEMORY
 from kbtui.memory.services import Services
 from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
 from kbtui.sessions.store import Session
 from kbtui.shipped.install import example_entries
 from kbtui.workspace.files import text_of
+from kbtui.workspace.layout import MEMORY
 from kbtui.workspace.opening import set_first_note
 
 MODEL = "example"

@@ -18,7 +18,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
-from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
+from kbtui.memory.recall.remembered import MOST_LINES, count_lines, is_near_full
 from kbtui.models.fetching import search_offer, why_offline
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.detached import DetachedWorker
@@ -32,7 +32,7 @@ from kbtui.settings import (
 )
 from kbtui.text import clean_line, counted, moment
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MEMORY, Workspace
 from kbtui.workspace.scan import LARGER, LEFT_OUT, describe_large
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")

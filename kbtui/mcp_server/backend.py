@@ -29,7 +29,7 @@ from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.search.search_index import Watcher
 from kbtui.text import clean_line, shorten
 from kbtui.views.view import Audience
-from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
 
 log = logging.getLogger(__name__)
@@ -294,9 +294,7 @@ def _check_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcome 
     base, ref = str(given.pop(_BASE) or "").strip(), str(given.get("entry", ""))
     rest = json.dumps(given)
     try:
-        path = context.view.library.find_path(
-            "memory/MEMORY.md" if ref.lower() == "memory.md" else ref
-        )
+        path = context.view.library.find_path(MEMORY if ref.lower() == "memory.md" else ref)
         if not base:
             return rest, None
         entry = context.view.library.get(path)

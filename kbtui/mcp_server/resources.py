@@ -19,7 +19,7 @@ from kbtui.knowledge.entries.entry import is_catalogue
 from kbtui.knowledge.library.library import EntryInfo, Library
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace.files import text_of
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MEMORY as _FILE, Workspace
 
 INDEX = "kb://index"
 MEMORY = "kb://memory"
@@ -27,7 +27,6 @@ ENTRY = "kb://entry/"
 FILE = "kb://file/"
 TEMPLATE = f"{ENTRY}{{+name}}"
 PAGE = 200
-_MEMORY_FILE = "memory/MEMORY.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class Resources:
                 return self._catalog.public_text(ROOT_INDEX, "")
             return self._text(uri, ROOT_INDEX)
         if uri == MEMORY:
-            return self._text(uri, _MEMORY_FILE)
+            return self._text(uri, _FILE)
         if uri.startswith(FILE):
             return self._text(uri, checked_area(unquote(uri.removeprefix(FILE)), self._roots))
         if not uri.startswith(ENTRY):
@@ -106,7 +105,7 @@ class Resources:
     def _fixed_resources(self) -> tuple[ListedResource, ...]:
         known = (
             (INDEX, "INDEX.md", "Catalogue", "Every entry with its summary", ROOT_INDEX),
-            (MEMORY, "MEMORY.md", "Memory", "Short facts that always matter", _MEMORY_FILE),
+            (MEMORY, "MEMORY.md", "Memory", "Short facts that always matter", _FILE),
         )
         return tuple(
             ListedResource(uri, name, title, description)

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from kbtui.presentation.times import format_day, format_written_day
 from kbtui.text import clean_line, slugify
-from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MEMORY, short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import EntryInfo
@@ -37,7 +37,6 @@ KINDS: Mapping[str, Kind] = {
 OTHER = Kind("other", "○", "O")
 """The kind of a note of no known type, such as most notes of a vault."""
 _BY_FOLDER = [OTHER._replace(name=f"other-{name}") for name in KINDS if name != "fact"]
-MEMORY = "memory/MEMORY.md"
 """The file of memory."""
 _SESSIONS = "sessions/"
 _STEP = " > "  # the separator of headings in the search index

@@ -23,6 +23,7 @@ TAKING_OVER = f"{MACHINE}/taking-over"
 TAKEN_OVER = f"{MACHINE}/taken-over.md"
 """The report of the migration."""
 ENTRIES = "knowledge/"
+MEMORY = "memory/MEMORY.md"
 NAME_PREFIX = "names/"
 """The prefix of the pseudo-path of a name's page; there are no files below it."""
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")

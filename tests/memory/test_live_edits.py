@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.workspace.layout import MEMORY
 from tests.memory.memory_room import START, call_save, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
 

@@ -10,10 +10,11 @@ import pytest
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.edits.memory_limits import MOST_LINES, why_full
-from kbtui.memory.recall.remembered import MEMORY, memory_for_prompt
+from kbtui.memory.recall.remembered import memory_for_prompt
 from kbtui.memory.recall.usage import uses_of
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.frames import is_instruction
+from kbtui.workspace.layout import MEMORY
 from tests.memory.dream_room import archive, machine, run
 from tests.memory.memory_room import START, Room, open_room
 

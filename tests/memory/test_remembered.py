@@ -7,8 +7,8 @@ import pytest
 from kbtui.errors import ConflictError
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.recall.remembered import change_fact, remembered
+from kbtui.workspace.layout import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,12 @@ from kbtui.errors import KbtuiError
 from kbtui.memory.edits.editor import Ground, claims_in, names_of_user
 from kbtui.offline.language import begins, holds, of_all, tokens
 from kbtui.offline.lines import sentences
+from kbtui.workspace.layout import MEMORY
 
 KIND = "reference"
 """The type of entries about what somebody else says."""
 
-_NOTES = ("USER.md", "memory/MEMORY.md")
+_NOTES = ("USER.md", MEMORY)
 
 
 @dataclass(frozen=True, slots=True)

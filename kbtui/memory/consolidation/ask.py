@@ -35,13 +35,12 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.entry_updates import current_statements
 from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.keeping import FileStatements
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.views.view import View
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import MEMORY, short_name
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -17,11 +17,11 @@ from kbtui.history.queries.diff import FileDiff
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.keeping import FileStatements
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.ranges import overlap
 from kbtui.memory.records.tombstones import is_stated
 from kbtui.workspace import files
+from kbtui.workspace.layout import MEMORY
 
 _MAX_STATEMENTS = 12
 # A commit with more files isn't the user's edit, but a folder that was added or removed.

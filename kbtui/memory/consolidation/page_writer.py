@@ -25,7 +25,6 @@ from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.entry_updates import find_statement, is_said
 from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.keeping import FactOutcome, keep_facts
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import names_of_user
 from kbtui.memory.edits.working_copy import USER, Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
@@ -36,7 +35,7 @@ from kbtui.memory.records.ranges import holds
 from kbtui.offline.language import significant_terms
 from kbtui.settings import OFFLINE, FlushSettings
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MEMORY, Workspace
 
 _UPDATED = re.compile(r"(?m)^updated: *[\"']?(\d{4}-\d\d-\d\d)")
 

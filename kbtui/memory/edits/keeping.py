@@ -31,7 +31,6 @@ from kbtui.memory.edits.entry_updates import (
     with_value,
 )
 from kbtui.memory.edits.guards import MAX_LINE
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.memory_limits import trim_memory
 from kbtui.memory.edits.operations import (
     correct_memory,
@@ -51,6 +50,7 @@ from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.offline.frames import kin_of
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line, slugify
+from kbtui.workspace.layout import MEMORY
 
 _MIN_CONTENT_WORDS = 3
 _ENTRIES = "knowledge/"

@@ -13,7 +13,6 @@ from itertools import chain
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 
-MEMORY = "memory/MEMORY.md"
 FACTS = "Facts"
 # Headings created in a file without any, with prefixes of the words that belong below them.
 _FIRST_HEADINGS = {

@@ -21,10 +21,11 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 from kbtui.knowledge.library.overlay import shown_text
-from kbtui.memory.edits.memory_file import FACTS, MEMORY, is_statement
+from kbtui.memory.edits.memory_file import FACTS, is_statement
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.frames import is_instruction
 from kbtui.text import clean_line, counted
+from kbtui.workspace.layout import MEMORY
 
 if TYPE_CHECKING:
     from kbtui.memory.edits.working_copy import Operation, WorkingCopy

@@ -32,7 +32,6 @@ from kbtui.memory.edits.entry_updates import (
     superseded,
 )
 from kbtui.memory.edits.memory_file import (
-    MEMORY,
     is_statement,
     line_key,
     with_correction,
@@ -41,7 +40,7 @@ from kbtui.memory.edits.memory_file import (
 from kbtui.memory.edits.subjects import MOST_RELATED, named_entries
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line, shorten
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import MEMORY, short_name
 
 P = ParamSpec("P")
 SOUL = "SOUL.md"

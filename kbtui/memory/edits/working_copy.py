@@ -34,7 +34,6 @@ from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.entry_updates import WORDING
 from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.own_words import OwnWords, sentences_said
 from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
@@ -54,7 +53,7 @@ from kbtui.sessions.store import SessionStore
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.views.view import View
 from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import MEMORY, short_name
 
 USER = "USER.md"
 NOTES = ("SOUL.md", USER, MEMORY)

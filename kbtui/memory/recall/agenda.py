@@ -28,6 +28,7 @@ from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.times import Period
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace.files import blob_of, text_of
+from kbtui.workspace.layout import MEMORY
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import EntryInfo
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from kbtui.memory.records.journal import Journal
     from kbtui.views.view import View
 
-MEMORY = "memory/MEMORY.md"
 COMING_DAYS = 14
 _WEEK_DAYS = 7
 _YEAR_DAYS = 366

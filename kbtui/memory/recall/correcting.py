@@ -37,10 +37,9 @@ from kbtui.offline.language import language_of, of_all, significant_terms, token
 from kbtui.offline.lines import TIMED_ITEM, lines_of
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, short_name
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY, short_name
 
 PlaceKind = Literal["line", "task", "heading", "summary", "decision", "journal", "index"]
-_MEMORY = "memory/MEMORY.md"
 _SUMMARY = "summary"
 _NO_PLACE = frozenset({"property", "code", "quote", "comment", "html"})
 _NOT_SO = frozenset({QUOTED, SAYS, FICTION, PAST})
@@ -214,7 +213,7 @@ class Correcting:
         daily = [path for path in daily if not is_record(path)]
         entries = [info.path for info in library.infos() if info.problem is None]
         index = "knowledge/INDEX.md"
-        for path in dict.fromkeys([_MEMORY, *BOOTSTRAP_FILES, *daily, *entries, index]):
+        for path in dict.fromkeys([MEMORY, *BOOTSTRAP_FILES, *daily, *entries, index]):
             if library.is_private(path):
                 continue
             data = files.read_if_there(self._layout, path)

@@ -39,9 +39,8 @@ from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 from kbtui.text import counted, enumerated
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY
 
-_MEMORY = "memory/MEMORY.md"
 _SESSIONS = "sessions/"
 _MAX_HITS = 200
 _MAX_NAMED = 5
@@ -282,7 +281,7 @@ class Forgetting:
         daily = [path for path in daily if not is_record(path)]
         entries = [info.path for info in self._services.library.infos() if info.problem is None]
         shown = self._services.archive.shown()
-        for path in dict.fromkeys([_MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
+        for path in dict.fromkeys([MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
             data = files.read_if_there(self._layout, path)
             if data is not None:
                 yield path, data

@@ -15,9 +15,8 @@ from kbtui.memory.records.journal import Journal, day_of
 from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.names import lines_by_name
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MEMORY, Workspace
 
-_MEMORY = "memory/MEMORY.md"
 _DECISIONS = "knowledge/decisions/"
 _MAX_DECISIONS = 500
 
@@ -74,7 +73,7 @@ class NameIndex:
     def _lines(self) -> Iterator[NamedLine]:
         public = self.library.public
         decisions = [each.path for each in public.infos() if each.path.startswith(_DECISIONS)]
-        paths = [*self.journal.days(), _MEMORY, *decisions[:_MAX_DECISIONS]]
+        paths = [*self.journal.days(), MEMORY, *decisions[:_MAX_DECISIONS]]
         for path in filter(public.exists, paths):
             yield from self._lines_of(path)
         for gone in self._read.keys() - set(paths):

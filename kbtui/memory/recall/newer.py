@@ -41,6 +41,7 @@ from kbtui.offline.lines import lines_of
 from kbtui.search.results import Hit, NewerLine as NewerLine
 from kbtui.text import clean_line, fold
 from kbtui.workspace import files
+from kbtui.workspace.layout import MEMORY
 
 if TYPE_CHECKING:
     import sqlite3
@@ -469,7 +470,7 @@ def _may_hold(path: str) -> bool:
     """Return whether a recorded file has lines that somebody said."""
     is_note = path.endswith(".md") and not path.endswith(_INDEX)
     if path.startswith(_MEMORY):
-        return is_note and (day_of(path) is not None or path == "memory/MEMORY.md")
+        return is_note and (day_of(path) is not None or path == MEMORY)
     return is_note and path.startswith("knowledge/")
 
 

@@ -11,14 +11,14 @@ from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
-from kbtui.memory.edits.memory_file import MEMORY, with_facts
+from kbtui.memory.edits.memory_file import with_facts
 from kbtui.memory.edits.memory_limits import why_full
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import local, with_dates
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MEMORY, Workspace
 
 
 @dataclass(frozen=True, slots=True)

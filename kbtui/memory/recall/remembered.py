@@ -12,7 +12,6 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.format.lines import heading_of, split_lines
 from kbtui.memory.edits.grounding import ground_of
-from kbtui.memory.edits.memory_file import MEMORY as MEMORY
 from kbtui.memory.edits.memory_limits import (
     MOST_LINES as MOST_LINES,
     count_lines as count_lines,
@@ -25,6 +24,7 @@ from kbtui.memory.records.dates import ages, local
 from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, text_of
+from kbtui.workspace.layout import MEMORY
 
 if TYPE_CHECKING:
     from kbtui.history.history import History, LineOrigin

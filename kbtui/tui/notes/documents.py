@@ -49,7 +49,7 @@ from kbtui.tui.markdown.plain import as_read, named_by_path
 from kbtui.tui.markdown.source import Cell, Embed, Neighbour, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
-from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
+from kbtui.workspace.layout import ENTRIES, MEMORY, NAME_PREFIX, short_name
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing", "past"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
@@ -295,7 +295,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
         day = day_of(path)
         return _load_file(kb, path) if day is None else _load_day(kb, path, day)
     except NotFoundError:
-        reason = "Nothing is remembered yet." if path == notes.MEMORY else "This file is gone."
+        reason = "Nothing is remembered yet." if path == MEMORY else "This file is gone."
         return Document(path, "missing", title, reason=reason)
     except KbtuiError as error:
         return Document(path, "missing", title, reason=clean_line(str(error)))
@@ -350,9 +350,7 @@ def document_of(kb: KnowledgeBase, path: str, data: bytes) -> Document:
         whole,
         raw=False,
         title=(
-            notes.name_of(path)
-            if path == notes.MEMORY
-            else notes.title_of(info_of(entry, len(data), 0))
+            notes.name_of(path) if path == MEMORY else notes.title_of(info_of(entry, len(data), 0))
         ),
         body=without_empty_sections(entry.body, entry.type),
         first_line=entry.body_line,
@@ -587,7 +585,7 @@ def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
     MEMORY.md, whose name is an ordinary word.
     """
     info = None if isinstance(kb.library, PastLibrary) else kb.library.info(path)
-    if info is None or path == notes.MEMORY:
+    if info is None or path == MEMORY:
         return ()
     found: list[str] = []
     try:

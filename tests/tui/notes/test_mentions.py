@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from kbtui.presentation.notes import MEMORY
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.notes.documents import load_document, load_mentions
+from kbtui.workspace.layout import MEMORY
 from tests.tui.notes_support import DEFAULT, NotesApp, arrived, hit, make_kb, opened, text_of, until
 
 MENTIONING = {

@@ -28,6 +28,7 @@ from kbtui.tui.messages import OpenHistory, OpenToday
 from kbtui.tui.widgets.dialogs import PageScreen, pick
 from kbtui.tui.widgets.progress import progress_reporter
 from kbtui.tui.widgets.row_list import Choice
+from kbtui.workspace.layout import MEMORY
 
 _DRY_RUN = "--dry-run"
 _ALL = "--all"
@@ -38,7 +39,7 @@ _ALL = "--all"
 async def _remember(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     kept = await asyncio.to_thread(kb.memory.remembering.remember, argument)
     label = "known already" if kept.commit is None else "remembered"
-    place = Target("memory/MEMORY.md", kept.line)
+    place = Target(MEMORY, kept.line)
     host.tell(LinkItem(label=label, to=place, note=kept.fact))
     if kept.warning:
         host.say(kept.warning, "warning")

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError, ModelError, StoppedError
 from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
+from kbtui.memory.recall.remembered import RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.commit_summary import is_upkeep, summarize
 from kbtui.presentation.notes import Names, all_names
@@ -37,6 +37,7 @@ from kbtui.tui.widgets.finder import Finder
 from kbtui.tui.widgets.kinds import draw_pieces
 from kbtui.tui.widgets.line_view import resolve_styles
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import MEMORY
 
 _DEBOUNCE_SECONDS = 0.1
 _WEEK = timedelta(days=7)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kbtui.presentation.notes import MEMORY, day_of_note
+from kbtui.presentation.notes import day_of_note
 from kbtui.sessions import KEEP, SEARCH
 from kbtui.text import clean_line
 from kbtui.tui.chat.conversation.cards import ToolItem
 from kbtui.tui.chat.conversation.items import AnswerItem, Item, Receipt, UserItem
+from kbtui.workspace.layout import MEMORY
 
 _TIME = re.compile(r"\d\d:\d\d\Z")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.records.archive import Archive
+from kbtui.memory.records.archive import Archive, is_record
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
 from kbtui.views.view import Audience, NewerLines, View
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,17 @@ class Services:
     def seen_by(self, audience: Audience) -> View:
         """Return the workspace as an audience may see it."""
         return View(self, audience)
+
+    @property
+    def notes(self) -> list[str]:
+        """The paths of all that tells people something: MEMORY.md, notes of days, entries."""
+        self.library.refresh()
+        folder = self.workspace.memory
+        names = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
+        kept = [f"memory/{name}" for name in names if "/." not in f"/{name}"]
+        entries = [info.path for info in self.library.infos() if info.problem is None]
+        notes = [path for path in kept if not is_record(path)]
+        return [*dict.fromkeys([MEMORY, *BOOTSTRAP_FILES, *notes, *entries])]
 
     @property
     def for_memory(self) -> View:

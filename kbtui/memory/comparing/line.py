@@ -12,7 +12,15 @@ from typing import Literal
 from kbtui.memory.comparing.sentences import Sentence
 from kbtui.memory.comparing.turned import names_in
 from kbtui.offline.frames import blanked, event_verbs, found_in, frames_of
-from kbtui.offline.language import Language, begins, folded, language_with, of_all, tokens
+from kbtui.offline.language import (
+    Language,
+    begins,
+    folded,
+    language_with,
+    of_all,
+    significant_terms,
+    tokens,
+)
 from kbtui.offline.times import times_in
 from kbtui.search.index import analyser
 
@@ -334,3 +342,8 @@ def _before_apostrophe(text: str) -> str:
     """Return the first word of a text, folded: the *i* of *I'm*."""
     found = _FIRST_WORD.match(text)
     return folded(found[0]) if found else ""
+
+
+def with_subject(title: str, text: str) -> str:
+    """Return a line with the title of its note before it, unless it names that itself."""
+    return text if {*significant_terms(title)} <= {*significant_terms(text)} else f"{title}: {text}"

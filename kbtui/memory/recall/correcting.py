@@ -19,6 +19,7 @@ from typing import Literal
 
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.knowledge.catalog.catalog import ROOT_INDEX
 from kbtui.knowledge.entries.entry import EVOLUTION, append_to_section, parse_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.document import Document, read
@@ -26,7 +27,6 @@ from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.comparing.same_thing import is_newer
 from kbtui.memory.comparing.turned import names_in
 from kbtui.memory.recall.said import Said, SaidTimes
-from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.claims import OWN_WORDS
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import local, without_dates
@@ -37,7 +37,7 @@ from kbtui.offline.language import language_of, of_all, significant_terms, token
 from kbtui.offline.lines import TIMED_ITEM, lines_of
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY, short_name
+from kbtui.workspace.layout import short_name
 
 PlaceKind = Literal["line", "task", "heading", "summary", "decision", "journal", "index"]
 _SUMMARY = "summary"
@@ -205,16 +205,8 @@ class Correcting:
 
     def _files(self, thing: _Thing) -> Iterator[tuple[str, str]]:
         """Yield the files that may repeat the value, without private ones."""
-        library = self._services.library
-        library.refresh()
-        folder = self._layout.memory
-        notes = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
-        daily = [f"memory/{name}" for name in notes if "/." not in f"/{name}"]
-        daily = [path for path in daily if not is_record(path)]
-        entries = [info.path for info in library.infos() if info.problem is None]
-        index = "knowledge/INDEX.md"
-        for path in dict.fromkeys([MEMORY, *BOOTSTRAP_FILES, *daily, *entries, index]):
-            if library.is_private(path):
+        for path in (*self._services.notes, ROOT_INDEX):
+            if self._services.library.is_private(path):
                 continue
             data = files.read_if_there(self._layout, path)
             text = files.text_of(data) if data is not None else ""

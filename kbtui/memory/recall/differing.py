@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 from kbtui.knowledge.format.document import Document
 from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.comparing.figures import Day
+from kbtui.memory.comparing.line import with_subject
 from kbtui.memory.comparing.reckoning import follows
 from kbtui.memory.comparing.same_thing import about_the_same, standing
 from kbtui.memory.comparing.sentences import Sentence, shared_stems
@@ -224,7 +225,7 @@ class AnswerCheck:
     def _rows(self) -> list[_Row]:
         found: dict[str, _Row] = {}
         for source, number, text in self._texts:
-            told = _told(source, text)
+            told = with_subject(source.title, text)
             if told not in found:
                 line = self._read(told)
                 found[told] = _Row(text, line.values, line.sentence, source.n, source.path, number)
@@ -482,9 +483,3 @@ def _clauses() -> re.Pattern[str]:
 def _plain(text: str) -> str:
     """Return a text without markup and citations."""
     return _MARKUP.sub("", _LINK.sub(lambda match: match[1] or match[2], _CITED.sub("", text)))
-
-
-def _told(source: Shown, text: str) -> str:
-    """Return a line with the title of its note before it, unless it names that itself."""
-    named = {*significant_terms(source.title)}
-    return text if not named or named <= {*significant_terms(text)} else f"{source.title}: {text}"

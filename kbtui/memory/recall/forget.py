@@ -28,7 +28,6 @@ from kbtui.memory.recall.mentions import (
     without,
     words_of,
 )
-from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import FactSource, Tombstones
@@ -39,7 +38,6 @@ from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 from kbtui.text import counted, enumerated
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, MEMORY
 
 _SESSIONS = "sessions/"
 _MAX_HITS = 200
@@ -274,14 +272,7 @@ class Forgetting:
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """Yield all files that are read and can be rewritten: notes, archive, entries."""
-        self._services.library.refresh()
-        folder = self._services.workspace.memory
-        notes = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
-        daily = [f"memory/{name}" for name in notes if "/." not in f"/{name}"]
-        daily = [path for path in daily if not is_record(path)]
-        entries = [info.path for info in self._services.library.infos() if info.problem is None]
-        shown = self._services.archive.shown()
-        for path in dict.fromkeys([MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
+        for path in dict.fromkeys([*self._services.notes, *self._services.archive.shown()]):
             data = files.read_if_there(self._layout, path)
             if data is not None:
                 yield path, data

@@ -25,7 +25,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import Entry, parse_entry
 from kbtui.listeners import Listeners
 from kbtui.memory.comparing.corrections import corrects as corrects
-from kbtui.memory.comparing.line import statement_of
+from kbtui.memory.comparing.line import statement_of, with_subject
 from kbtui.memory.comparing.same_thing import (
     MAX_LENGTH,
     about_the_same as about_the_same,
@@ -480,14 +480,10 @@ def _reading_order(path: str) -> tuple[int, str]:
 
 
 def _told_of(entry: Entry, text: str) -> str:
-    """Return a line with the subject of its entry before it, unless it names that itself.
-
-    Lines of the memory and the text of decisions stand alone.
-    """
+    """Return a line as `with_subject`; lines of the memory and of decisions stand alone."""
     if not entry.is_entry or day_of(entry.path) is not None or entry.type == "decision":
         return text
-    named = {*significant_terms(entry.title)}
-    return text if named <= {*significant_terms(text)} else f"{entry.title}: {text}"
+    return with_subject(entry.title, text)
 
 
 @lru_cache(maxsize=4_096)

@@ -11,7 +11,6 @@ from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.format.lines import heading_of, split_lines
-from kbtui.memory.edits.grounding import ground_of
 from kbtui.memory.edits.memory_limits import (
     MOST_LINES as MOST_LINES,
     count_lines as count_lines,
@@ -19,6 +18,7 @@ from kbtui.memory.edits.memory_limits import (
     is_near_full as is_near_full,
 )
 from kbtui.memory.recall.remember import Remembering as Remembering
+from kbtui.memory.recall.said import said_of_source
 from kbtui.memory.recall.usage import uses_of
 from kbtui.memory.records.dates import ages, local
 from kbtui.models.port import estimate_tokens
@@ -98,15 +98,7 @@ def _said_on(view: View, line: str, origin: LineOrigin) -> date | None:
     """Return when a line was said: when a person wrote it, or said what it was made of."""
     if origin.time is None or origin.actor.writes_human_text:
         return local(origin.time).date() if origin.time is not None else None
-    source = origin.origin
-    if source.session is None or source.messages is None:
-        return None
-    try:
-        messages = view.sessions.messages(source.session)
-    except KbtuiError:
-        return None
-    first, last = source.messages
-    when = ground_of(each for each in messages if first <= each.id <= last).said(line)
+    when = said_of_source(origin, line, view.sessions.messages)
     return when.date() if isinstance(when, datetime) else when
 
 

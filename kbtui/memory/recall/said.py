@@ -123,15 +123,7 @@ class SaidTimes:
 
     def _of_source(self, origin: LineOrigin, line: str) -> Said | None:
         """Return when the message was said that a machine made a line of."""
-        source = origin.origin
-        if origin.actor.writes_human_text or source.session is None or source.messages is None:
-            return None
-        first, last = source.messages
-        try:
-            messages = self._sessions.read(source.session)
-        except KbtuiError:
-            return None
-        meant = ground_of(each for each in messages if first <= each.id <= last).said(line)
+        meant = said_of_source(origin, line, self._sessions.read)
         if not isinstance(meant, datetime) or meant > self.now():
             return None
         return Said(local(meant).date(), meant.timestamp())
@@ -151,6 +143,21 @@ class SaidTimes:
         ):
             return None
         return min(self._history.moments().get(commit.id, commit.time.timestamp()), now)
+
+
+def said_of_source(
+    origin: LineOrigin, line: str, read: Callable[[str], Sequence[SessionMessage]]
+) -> datetime | date | None:
+    """Return when that was said of which a machine made a line; `read` reads a conversation."""
+    source = origin.origin
+    if origin.actor.writes_human_text or source.session is None or source.messages is None:
+        return None
+    first, last = source.messages
+    try:
+        messages = read(source.session)
+    except KbtuiError:
+        return None
+    return ground_of(each for each in messages if first <= each.id <= last).said(line)
 
 
 class _File:

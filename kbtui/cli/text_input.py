@@ -91,12 +91,12 @@ class GivenText:
             note("kbtui: Standard input was empty, so there is no text.")
         return text
 
-    def read_appended(self, what: str, *, most: int = MOST_OF_TEXT) -> str:
+    def read_appended(self, what: str) -> str:
         """Return the text with what standard input was redirected to below it; else as `read`."""
         if self.by_dash or self.words is None or not is_redirected():
-            return self.read(what, most=most)
-        parts = (self.words.strip(), read_input(most).strip())
-        return _checked("\n\n".join(filter(None, parts)), what, most)
+            return self.read(what)
+        parts = (self.words.strip(), read_input(MOST_OF_TEXT).strip())
+        return _checked("\n\n".join(filter(None, parts)), what, MOST_OF_TEXT)
 
     def _leave_input(self) -> None:
         """Say at the end of the command if something waits on standard input, and leave it."""

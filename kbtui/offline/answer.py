@@ -201,10 +201,12 @@ class _WeightedQuery:
         }
         self._whole = sum(self._weights.values()) or 1.0
 
-    def coverage(self, line: Candidate, by_title: float = _TITLE_WEIGHT) -> float:
+    def coverage(self, line: Candidate) -> float:
         """Return the share of the text a line covers, in 0..1; title words weigh less."""
         own, title_terms = set(analyser.terms(line.text)), set(analyser.terms(line.title))
-        shares = [1.0 if t in own else by_title if t in title_terms else 0.0 for t in self._weights]
+        shares = [
+            1.0 if t in own else _TITLE_WEIGHT if t in title_terms else 0.0 for t in self._weights
+        ]
         pairs = zip(self._weights.values(), shares, strict=True)
         return sum([weight * share for weight, share in pairs]) / self._whole
 

@@ -32,7 +32,6 @@ FICTION = "fiction"  # in a novel, a game, an example, a joke
 IRONY = "irony"  # marked as such
 WHOSE = "whose"  # my sister's, our neighbour's
 QUOTED = "quoted"  # words of somebody else, in quotation marks or pasted
-DENIED = "denied"
 
 UNREAL = frozenset({CONDITION, DROPPED, ALMOST, FICTION, IRONY, QUOTED})
 """The kinds whose sentence says nothing that is so."""
@@ -85,11 +84,6 @@ def _frames_of(text: str) -> frozenset[str]:
     if any(len(tokens(each[0])) >= _MIN_QUOTED_WORDS for each in _QUOTED.finditer(text)):
         found.add(QUOTED)
     return frozenset(found)
-
-
-def without_quoted(text: str) -> str:
-    """Return a text without what stands in quotation marks."""
-    return _QUOTED.sub(" ", text)
 
 
 @cache

@@ -170,7 +170,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def make_folder(root: Path | Layout, path: str, mode: int = 0o700) -> None:
+def make_folder(root: Path | Layout, path: str) -> None:
     """Create a folder below an existing one, and those above it, without following links.
 
     Raises:
@@ -179,7 +179,7 @@ def make_folder(root: Path | Layout, path: str, mode: int = 0o700) -> None:
     if isinstance(root, Layout):
         root.confirm()
     top, folder = located(root, path)
-    os.close(open_folder(top, folder.split("/"), make=True, mode=mode))
+    os.close(open_folder(top, folder.split("/"), make=True, mode=0o700))
 
 
 def remove_folder(root: Path | Layout, path: str) -> None:

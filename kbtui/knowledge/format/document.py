@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain
@@ -367,23 +366,6 @@ def head_end(text: str) -> int:
     opening = _HEAD.match(text)
     closing = _HEAD_END.search(text, opening.end()) if opening else None
     return closing.end() if closing else 0
-
-
-def added_visible(before: str, after: str) -> list[VisibleLine]:
-    """Return the lines a person sees in the whole file `after` and didn't see in `before`.
-
-    A line counts by its text without markers and blanks, whatever its kind: what became a heading
-    or has moved isn't added, what stands twice and stood once is.
-    """
-    known = Counter(_folded(each.text) for each in read(before).visible_lines())
-    added: list[VisibleLine] = []
-    for line in read(after).visible_lines():
-        text = _folded(line.text)
-        if known[text]:
-            known[text] -= 1
-        else:
-            added.append(line)
-    return added
 
 
 def _folded(text: str) -> str:

@@ -193,7 +193,7 @@ class DreamLog:
         """
         return self._history.undo(self._dream_commit(rev).id, decisions=decisions, sink=sink)
 
-    def restore_all(self, rev: str, *, sink: Sink | None = None) -> Commit | None:
+    def restore_all(self, rev: str) -> Commit | None:
         """Restore everything durable to before a change of Dream; None if it is so already.
 
         Raises:
@@ -201,7 +201,7 @@ class DreamLog:
             UsageError: Somebody else made it.
             ConflictError: A file was changed at that moment; nothing is done.
         """
-        return self._history.restore_before(self._dream_commit(rev).id, sink=sink)
+        return self._history.restore_before(self._dream_commit(rev).id)
 
     def _changes(self) -> Iterator[Commit]:
         for commit in self._history.log(actor=Actor.DREAM):

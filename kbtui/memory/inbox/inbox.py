@@ -41,12 +41,10 @@ class Inbox:
         workspace: Workspace,
         history: History,
         tombstones: Tombstones | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._workspace = workspace
         self._history = history
-        self._tombstones = tombstones or Tombstones(workspace, history, clock)
-        self._clock = clock
+        self._tombstones = tombstones or Tombstones(workspace, history)
         self._rejections = Rejections(workspace)
         self._listeners: Listeners[[]] = Listeners()
 
@@ -170,7 +168,7 @@ class Inbox:
             *head, differing, older.origin, older.id, older.created, bases=older.bases
         )
         if older.was:
-            self._rejections.reword(found, older.was, self._clock())
+            self._rejections.reword(found, older.was, datetime.now(UTC))
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -253,7 +251,7 @@ class Inbox:
         def bury(change: Change, plan: Plan, chosen: Collection[ProposedPlace]) -> None:
             sources = _sources_of(plan.proposal.origin)
             self._tombstones.bury(change, _facts(plan, chosen), sources, undone=True)
-            self._rejections.reject(plan, chosen, self._clock())
+            self._rejections.reject(plan, chosen, datetime.now(UTC))
 
         proposal = self._history.proposals.drop(
             self.get(ref).id, actor=actor, places=hunks, companion=bury
@@ -277,7 +275,7 @@ class Inbox:
         """
         check_settled(text)
         was = self._history.proposals.reword(self.get(ref).id, hunk, text, seen=seen)
-        self._rejections.reword(was, [fingerprint(was.actor, was.edits)], self._clock())
+        self._rejections.reword(was, [fingerprint(was.actor, was.edits)], datetime.now(UTC))
         self._listeners.tell()
 
     def settle(self) -> int:

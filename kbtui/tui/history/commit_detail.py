@@ -47,10 +47,9 @@ class CommitDetail(Vertical):
         path: str | None,
         *,
         names: Callable[[], Names],
-        id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(classes=classes)
         self.border_title = "What changed"
         self.diff = DiffView(id="history-diff")
         self._history = history

@@ -249,22 +249,19 @@ class _Layout:
         self,
         content: Content,
         frame: _Frame,
-        fill: str = "",
         line_ends: Sequence[int] = (),
-        source: int | None = None,
     ) -> None:
         """Add inline text, wrapped to the frame.
 
         The source line of each line is that of its first character.
         """
-        begins = self._source_line if source is None else source
         pieces = content.wrap(frame.width)
         place = 0
         for index, piece in enumerate(pieces):
             prefix = frame.rest if index else frame.first
             place = max(place, content.plain.find(piece.plain, place))
-            at = begins + bisect_right(line_ends, place)
-            self.lines.append(Line(prefix + piece, at, fill, index > 0))
+            at = self._source_line + bisect_right(line_ends, place)
+            self.lines.append(Line(prefix + piece, at, "", index > 0))
             place += len(piece.plain)
 
     def _inline(self, node: SyntaxTreeNode) -> Content:

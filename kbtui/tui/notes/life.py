@@ -46,14 +46,14 @@ def read_life(kb: KnowledgeBase, path: str) -> tuple[Version, ...]:
     return tuple(reversed(found))
 
 
-def bars(times: Sequence[float], columns: int = _COLUMNS) -> str:
+def bars(times: Sequence[float]) -> str:
     """Return how many of some times lie in each of equal spans between the first and the last."""
     first, span = min(times), max(times) - min(times)
     if not span:
         return _BARS[-1]
-    counts = Counter(min(columns - 1, int(columns * (time - first) / span)) for time in times)
+    counts = Counter(min(_COLUMNS - 1, int(_COLUMNS * (time - first) / span)) for time in times)
     most = max(counts.values())
-    return "".join(_BARS[ceil((len(_BARS) - 1) * counts[at] / most)] for at in range(columns))
+    return "".join(_BARS[ceil((len(_BARS) - 1) * counts[at] / most)] for at in range(_COLUMNS))
 
 
 def with_life(document: Document, life: Sequence[Version]) -> Document:

@@ -131,8 +131,8 @@ class NotesPane(Vertical):
     WITH_RECENT: ClassVar[bool] = True
     """Whether recent changes may be shown below the tree."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.kb: KnowledgeBase | None = None
         self.view: EntryView | None = None
         self.editor: EntryEditor | None = None

@@ -427,6 +427,9 @@ def test_list_entries_filters_and_pages(kb: KnowledgeBase, tools: Tools) -> None
     assert tools.ok("list_entries", tag="#team").startswith("3 entries:")
     assert "(2 more: use offset=1)" in tools.ok("list_entries", category="people", limit=1)
     assert tools.ok("list_entries", category="nowhere").startswith("0 entries")
+    assert tools.ok("list_entries", since="2020-1").startswith("4 entries")
+    assert tools.ok("list_entries", until="2020").startswith("0 entries")
+    assert "'2026-13' is no date" in tools.error("list_entries", since="2026-13")
 
 
 def test_searches_answer_in_the_shape_of_the_seed(kb: KnowledgeBase, tools: Tools) -> None:

@@ -10,7 +10,7 @@ from whoosh import analysis, qparser, query, reading, scoring, searching
 from kbtui.clock import local_day
 from kbtui.search.index import analyser, bm25f, chain
 from kbtui.search.index.whoosh_reader import CorpusReader
-from kbtui.search.query.parser import days, parse
+from kbtui.search.query.parser import date_bounds, parse
 from kbtui.search.results import QUERY_LANGUAGE
 from tests.search.helpers import Desk, paths
 
@@ -299,7 +299,7 @@ def test_any_text_is_a_query(text: str) -> None:
 def test_a_date_filter_names_a_span_of_days(
     value: str, inside: list[str], outside: list[str]
 ) -> None:
-    span = days(value, today=date(2026, 11, 21))
+    span = date_bounds(value, today=date(2026, 11, 21))
     assert span is not None
     since, until = span
     assert all(since <= day <= until for day in inside)
@@ -308,7 +308,7 @@ def test_a_date_filter_names_a_span_of_days(
 
 @pytest.mark.parametrize("value", ["soon", "2026-13-1x", "", "26"])
 def test_what_names_no_days_is_no_date_filter(value: str) -> None:
-    assert days(value) is None
+    assert date_bounds(value) is None
 
 
 @pytest.mark.parametrize("text", ['"lost encryption password', 'lost "encryption password'])

@@ -19,6 +19,7 @@ from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
+from kbtui.search.query.parser import date_bounds
 from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
 from kbtui.views.view import View
@@ -159,7 +160,7 @@ def days(arguments: Mapping[str, Any]) -> str:
     """
     since, until = (str(arguments.get(name, "")).strip() for name in ("since", "until"))
     for day in (since, until):
-        if day and not _DAY.fullmatch(day):
+        if day and not (_DAY.fullmatch(day) and date_bounds(day)):
             raise RefusedError(
                 f"{shorten(clean_line(day), 40)!r} is no date.",
                 "Write YYYY-MM-DD, YYYY-MM or YYYY.",

@@ -9,6 +9,7 @@ from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, 
 from kbtui.knowledge.catalog.catalog import entry_line, hidden_entries
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.library.library import EntryInfo
+from kbtui.search.query.parser import date_bounds
 from kbtui.text import counted, fold
 
 _LIMIT = 50
@@ -34,9 +35,9 @@ class ListEntries:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List the entries, with the number of those not shown."""
-        since, _, until = days(arguments).partition("..")
+        since, until = date_bounds(days(arguments) or "..") or ("", "")
         infos = [info for info in context.view.library.infos() if _matches(info, arguments)]
-        found = [info for info in infos if _is_in_range(_changed(info), since, until)]
+        found = [info for info in infos if since <= _changed(info) <= until]
         found.sort(key=lambda info: (_changed(info), info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
@@ -48,10 +49,6 @@ class ListEntries:
         summary = counted(len(found), "entry", "entries")
         data = {"total": len(found), "entries": [_as_data(info) for info in shown]}
         return ToolResult("\n".join([f"{summary}:", *lines]), summary, data)
-
-
-def _padded(day: str) -> str:
-    return "-".join(part.zfill(2) for part in day.split("-"))
 
 
 def _as_data(info: EntryInfo) -> dict[str, Any]:
@@ -78,10 +75,3 @@ def _matches(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
 
 def _changed(info: EntryInfo) -> str:
     return info.updated or info.created or ""
-
-
-def _is_in_range(day: str, since: str, until: str) -> bool:
-    """Return whether a date is in a range of dates or partial dates; empty bounds are open."""
-    if not (since or until):
-        return True
-    return _padded(since) <= day <= (f"{_padded(until)}~" if until else "~")

@@ -241,7 +241,7 @@ def _part(match: re.Match[str], today: date, notices: list[str]) -> Iterator[_Pa
     sign = match["sign"] or ""
     if name not in _DATED:
         yield from _condition_part(sign, name, value, is_phrase=match["phrase"] is not None)
-    elif span := days(value, today):
+    elif span := date_bounds(value, today):
         yield f"{sign}{name}:[{span[0]} to {span[1]}]", "", "", ""
     else:
         if value:
@@ -338,10 +338,10 @@ def _is_complete(match: re.Match[str], *, whole: bool) -> bool:
     condition = _condition(match)
     if not ends or is_quoted or condition is None or not condition[1]:
         return False
-    return condition[0] not in _DATED or days(condition[1]) is not None
+    return condition[0] not in _DATED or date_bounds(condition[1]) is not None
 
 
-def days(value: str, today: date | None = None) -> tuple[str, str] | None:
+def date_bounds(value: str, today: date | None = None) -> tuple[str, str] | None:
     """Return the bounds of a date filter, as strings that compare with ISO dates.
 
     Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``01.03.2026``, ``2026-01..2026-03``,
@@ -351,7 +351,7 @@ def days(value: str, today: date | None = None) -> tuple[str, str] | None:
     value = value.replace(" to ", "..").lower().removeprefix("last ").removeprefix("this ").strip()
     sign = re.match(r"(?:>=|<)(?=[a-z])", value)
     if sign and value[sign.end() :] in _RECENT:
-        recent = days(value[sign.end() :], today)
+        recent = date_bounds(value[sign.end() :], today)
         value = sign[0] + (recent or ("", ""))[0]
     if not all(map(_is_day, re.findall(_DAY, value))):
         return None

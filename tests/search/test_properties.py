@@ -54,3 +54,10 @@ def test_page_properties_of_logseq_are_tags_as_in_the_catalogue() -> None:
     )
     assert found.tags == ("herbs", "long tag", "y")
     assert found.aliases == ("Minze",)
+
+
+@pytest.mark.parametrize("name", ["area___kitchen", "area%2Fkitchen"])
+def test_a_page_that_says_no_title_is_called_as_in_the_catalogue(name: str) -> None:
+    path = f"knowledge/{name}.md"
+    assert read_properties(path, "Words.").title == parse_entry(path, b"Words.").title
+    assert read_properties(path, "Words.").title == "area/kitchen"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from kbtui.knowledge.entries.privacy import (
@@ -39,7 +39,7 @@ from kbtui.knowledge.format.links import (
     target_first as target_first,
 )
 from kbtui.workspace.files import Decoded, blob_id, decode
-from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, is_conflict_copy
 
 # A date or time at the start of a name, with the separator after it.
 DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
@@ -200,30 +200,46 @@ def _parsed(path: str, data: bytes) -> Entry:
         *(links_in_text_of(head) if matter.problem else links_in_frontmatter(head, matter.tree)),
         *(placed.link for placed in links_in_body(body, body_line)),
     ]
-    category = category_of(path)
-    slug = slug_of(path)
     private = says_private(data)
     problem = matter.problem or (_privacy_doubt(decoded.text, values) if private else None)
-    type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
+    names = called(path, values, body)
     return Entry(
         path=path,
         text=decoded.text,
         blob=blob_id(data),
-        title=word(values, "title") or heading_of(body) or page_name(slug),
-        type=type_,
-        category=category,
-        slug=slug,
-        tags=tags(values, tags_in_body(body)),
-        aliases=words(values.get("aliases", values.get("alias"))),
+        **names._asdict(),
+        category=category_of(path),
+        slug=slug_of(path),
         related=tuple(related_link(item).target for item in words(values.get("related"))),
         created=day_word(values, "created") or None,
         updated=day_word(values, "updated") or None,
-        summary=_summary(values, type_, _PROPERTIES.sub("", body) if properties else body),
+        summary=_summary(values, names.type, _PROPERTIES.sub("", body) if properties else body),
         private=private,
         links=tuple(links),
         problem=_problem(decoded, problem),
         frontmatter=matter.values,
         body_line=body_line,
+    )
+
+
+class Called(NamedTuple):
+    """What a note is called: its title, its type, its tags, and its other names."""
+
+    title: str
+    type: str | None
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+
+
+def called(path: str, values: Mapping[str, Any], body: str) -> Called:
+    """Return what a file is called, by its properties, its text and its path."""
+    category = category_of(path) if path.startswith(ENTRIES) else ""
+    name = path.rpartition("/")[2]
+    return Called(
+        word(values, "title") or heading_of(body) or page_name(name.rpartition(".")[0] or name),
+        word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0]),
+        tags(values, tags_in_body(body)),
+        words(values.get("aliases", values.get("alias"))),
     )
 
 

@@ -340,10 +340,8 @@ class Properties:
 
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever its content."""
-    from kbtui.knowledge.entries.entry import page_properties, says_private
+    from kbtui.knowledge.entries.entry import called, page_properties, says_private
     from kbtui.knowledge.format import frontmatter
-    from kbtui.knowledge.format.body import heading_of, tags_in_body
-    from kbtui.knowledge.format.frontmatter import tags, word, words
 
     head = ""
     values: Mapping[str, Any] = {}
@@ -357,11 +355,12 @@ def read_properties(path: str, text: str) -> Properties:
     written = values
     if not values and "::" in body:
         values = page_properties(body)  # Logseq's
+    names = called(path, values, body)
     return Properties(
-        title=word(values, "title") or heading_of(body) or _stem(path),
-        type=word(values, "type") or _type_of_folder(path),
-        tags=tags(values, tags_in_body(body)),
-        aliases=words(values.get("aliases", values.get("alias"))),
+        title=names.title,
+        type=names.type or "",
+        tags=names.tags,
+        aliases=names.aliases,
         created=_date(values, "created", "date") or _date_in_name(path),
         updated=_date(values, "updated", "modified"),
         private=says_private(text.encode("utf-8", "surrogatepass")),
@@ -373,14 +372,6 @@ def read_properties(path: str, text: str) -> Properties:
 def _stem(path: str) -> str:
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
-
-
-def _type_of_folder(path: str) -> str:
-    if not path.startswith("knowledge/"):
-        return ""
-    from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
-
-    return TYPE_OF_FOLDER.get(path.split("/")[1], "")
 
 
 def _date(values: Mapping[str, Any], *keys: str) -> str:

@@ -151,3 +151,13 @@ def test_tags_that_are_null_become_a_list() -> None:
 def test_an_alias_that_differs_in_its_sign_alone_is_another_one() -> None:
     values = {"aliases": ["C"]}
     assert with_more(values, "aliases", ["C#", "c"]) == {"aliases": ["C", "C#"]}
+
+
+def test_code_that_looks_like_a_heading_is_none() -> None:
+    lead = "# T\n\nA tool.\n\n```sh\n## build\nmake: all\n```\n"
+    grown = grown_entry(lead, _fact("topic", "It is quick."), DAY)
+    assert grown == lead + "\n- It is quick.\n"
+    text = "# T\n\nColor: red\n\n```\n## Evolution\n```\n\nSize: small\n"
+    grown = grown_entry(text, _fact("topic", "Size: large"), DAY)
+    assert "Size: large" in grown
+    assert "```\n## Evolution\n```\n" in grown

@@ -309,3 +309,14 @@ def test_a_name_that_only_past_lines_have_keeps_its_page(
     assert line.when == "2026-11-23 09:14"
     assert line.line.text == "~~the flat belongs to Silke~~ → 2026-11-23 09:14"
     assert not kb.names.lines("Mira")[0].is_past
+
+
+def test_nothing_is_written_into_code_that_looks_like_a_heading(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    path = journal.keep("the first", WHEN, ORIGIN).path
+    code = "\n```sh\n## build\nmake\n```\n"
+    kb.workspace.place(path).write_text(f"{read(kb, path)}{code}")
+    journal.keep("the second", WHEN, ORIGIN)
+    assert code in read(kb, path)
+    assert [line.text for line in lines_of(read(kb, path))] == ["the first", "the second"]

@@ -136,3 +136,8 @@ def test_a_correction_touches_at_most_one_line(text: str, old: str, new: str) ->
     assert len(missing) <= 1
     if [line for line in text.splitlines() if plain_fact(line) == old] == []:
         assert not missing or old in missing[0]
+
+
+def test_nothing_is_written_into_code_that_looks_like_a_heading() -> None:
+    text = "# Facts\n\n- a\n\n```sh\n# Facts\nmake\n```\n"
+    assert with_facts(text, ["b"], "Facts") == text + "- b\n"

@@ -137,7 +137,7 @@ def without_empty_sections(text: str, type_: str | None) -> str:
 
 
 class _Section(NamedTuple):
-    """A heading outside of lists and quotes: where its line begins, and the text below it."""
+    """A part of a text: where the line of its heading begins, and the text below it."""
 
     level: int
     title: str
@@ -148,15 +148,11 @@ class _Section(NamedTuple):
 
 def _sections(text: str) -> list[_Section]:
     document = read(text)
-    found = [each for each in document.headings if not each.depth]
     starts = [*document.line_starts, len(text)]
-    sections = []
-    for number, each in enumerate(found):
-        later = found[number + 1 :]
-        end = next((starts[other.first] for other in later if other.level <= each.level), len(text))
-        title = text[each.start : each.end]
-        sections.append(_Section(each.level, title, starts[each.first], starts[each.stop], end))
-    return sections
+    return [
+        _Section(each.level, each.title, starts[each.line], starts[each.first], starts[each.stop])
+        for each in document.parts
+    ]
 
 
 def _section_span(text: str, heading: str) -> tuple[int, int] | None:

@@ -83,6 +83,19 @@ class Section(NamedTuple):
     path: tuple[str, ...]
 
 
+class Part(NamedTuple):
+    """A heading outside of lists and quotes, by its line, and the lines below it.
+
+    Those go from `first` to `stop`, which is excluded: the next heading of its level, or above it.
+    """
+
+    level: int
+    title: str
+    line: int
+    first: int
+    stop: int
+
+
 class VisibleLine(NamedTuple):
     """A line that a person sees: its number from 0, kind, and text without markers around it.
 
@@ -190,6 +203,17 @@ class Document:
             above.append(Section(block.level, title, path))
             found.append(above[-1])
         return tuple(found)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The headings outside of lists and quotes from top to bottom, each with what is below."""
+        found = [each for each in self.headings if not each.depth]
+        parts = []
+        for number, each in enumerate(found, 1):
+            later = (other.first for other in found[number:] if other.level <= each.level)
+            stop, title = next(later, len(self.line_starts)), self.text[each.start : each.end]
+            parts.append(Part(each.level, title, each.first, each.stop, stop))
+        return tuple(parts)
 
     def walk(self) -> Iterator[Block]:
         """Yield the blocks, reading little further than somebody asks."""

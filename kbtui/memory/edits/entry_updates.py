@@ -7,7 +7,7 @@ place, and an ``## Evolution`` section records since when. Everything else stays
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
@@ -26,10 +26,10 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import body_of
-from kbtui.knowledge.format.document import read_body
+from kbtui.knowledge.format.document import Part, read_body
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import value_text
-from kbtui.knowledge.format.lines import bullet_of, heading_of
+from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 from kbtui.offline.language import of_all, significant_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, fold
@@ -47,7 +47,6 @@ _RESERVED = frozenset(
 _EMPTY: tuple[Any, ...] = (None, "", [])
 _LISTS = ("tags", "related", "sources")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
-_SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 _MIN_SHARE = 0.6
 _MIN_WORDS_FOR_SHARE = 3
 # The headings for statements without one of their own.
@@ -69,7 +68,7 @@ def new_entry(fact: Fact, front: Front, related: Sequence[str]) -> str:
     body = fact.text
     home = _NEW_HEADING.get(fact.kind)
     sections: Mapping[str, str] | str = body
-    if _SECTION.search(body):
+    if _first_section(body) is not None:
         sections = _by_heading(body)
     elif home:
         sections = {home: body}
@@ -163,7 +162,7 @@ def _has(body: str, item: BodyItem, likeness: float) -> bool:
 
 def _with_value(body: str, place: int, statement: str, day: date) -> str:
     """Replace the value in the line at `place` with that of a ``key: value`` statement."""
-    lines = body.splitlines(keepends=True)
+    lines = split_lines(body)
     key, value = key_and_value(statement)
     _, before = key_and_value(plain_fact(lines[place]))
     after = _new_value(before, value)
@@ -183,7 +182,7 @@ def changed_value(text: str, statement: str) -> tuple[str, str] | None:
     place = _line_with_key(text, statement)
     if place is None:
         return None
-    line = plain_fact(text.splitlines()[place])
+    line = plain_fact(split_lines(text)[place])
     key, before = key_and_value(line)
     after = _new_value(before, key_and_value(statement)[1])
     return (line, line[: line.rindex(before)] + after) if after != before and key else None
@@ -212,19 +211,19 @@ def _line_with_key(body: str, statement: str) -> int | None:
     if not value:
         return None
     found = []
-    for place, _, line in _current_lines(body.splitlines()):
+    for place, _, line in _current_lines(body):
         key, value = key_and_value(plain_fact(line))
         if value and normalise(key) == normalise(wanted):
             found.append(place)
     return found[0] if len(found) == 1 else None
 
 
-def _current_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+def _current_lines(body: str) -> Iterator[tuple[int, str, str]]:
     """Yield the lines outside of Evolution, each with its index and heading."""
     heading = ""
-    for place, line in enumerate(lines):
-        if title := heading_of(line):
-            heading = title[1].casefold()
+    titles = {each.line: each.title.casefold() for each in read_body(body).parts}
+    for place, line in enumerate(split_lines(body)):
+        heading = titles.get(place, heading)
         if heading != _PAST:
             yield place, heading, line
 
@@ -249,14 +248,18 @@ def _with_statement(body: str, item: BodyItem, type_: str, day: date) -> str:
 
 def _below_lead(body: str, line: str) -> str:
     """Add a line at the end of the text before the first section."""
-    section = _SECTION.search(body)
-    end = section.start() if section else len(body)
+    section = _first_section(body)
+    end = len(body) if section is None else read_body(body).line_starts[section.line]
     lead, rest = body[:end], body[end:]
     newline = "\r\n" if "\r\n" in body else "\n"
     kept = lead.rstrip()
     last = kept.rsplit("\n", 1)[-1]
     gap = newline if bullet_of(last) else newline * 2
     return f"{kept}{gap if kept else ''}{line}{newline}{newline if rest else ''}{rest}"
+
+
+def _first_section(body: str) -> Part | None:
+    return next((each for each in read_body(body).parts if each.level > 1), None)
 
 
 def _items(body: str) -> Iterator[BodyItem]:
@@ -297,17 +300,13 @@ def _kind_of(line: str) -> str:
 
 def _by_heading(body: str) -> dict[str, str]:
     """Split a body by its headings; text before the first is under ``""``."""
-    parts: dict[str, list[str]] = {}
-    heading = ""
-    for line in body.splitlines():
-        level, title = heading_of(line) or (0, "")
-        if level == 2:  # section level
-            heading = title
-            parts.setdefault(heading, [])
-        else:
-            parts.setdefault(heading, []).append(line)
-    texts = {name: "\n".join(lines).strip("\n") for name, lines in parts.items()}
-    return {name: text for name, text in texts.items() if text.strip()}
+    lines = split_lines(body)
+    found = [each for each in read_body(body).parts if each.level == 2]  # the level of sections
+    ends = [*(each.line for each in found), len(lines)]
+    texts = {"": "".join(lines[: ends[0]])}
+    for each, end in zip(found, ends[1:], strict=True):
+        texts[each.title] = texts.get(each.title, "") + "".join(lines[each.first : end])
+    return {name: text.strip("\r\n") for name, text in texts.items() if text.strip()}
 
 
 def _front_changes(
@@ -428,12 +427,11 @@ def former_names(old: Entry, new: Entry) -> list[str]:
 
 
 def _without_evolution(body: str) -> str:
-    section = section_text(body, EVOLUTION)
-    if section is None:
-        return body
-    lines = body.replace(section, "", 1).splitlines(keepends=True)
-    titled = ((line, heading_of(line)) for line in lines)
-    return "".join(line for line, title in titled if not title or title[1].casefold() != _PAST)
+    lines = split_lines(body)
+    for each in reversed(read_body(body).parts):
+        if each.title.casefold() == _PAST:
+            del lines[each.line : each.stop]
+    return "".join(lines)
 
 
 def below_title(body: str) -> str:
@@ -518,9 +516,9 @@ def with_value(line: str, part: str, new: str) -> str | None:
     return None
 
 
-def _position_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]:
+def _position_of(body: str, statement: str) -> tuple[str, int | None]:
     """Return the heading and the index of a statement's line; None if only in the Evolution."""
-    for number, heading, line in _current_lines(lines):
+    for number, heading, line in _current_lines(body):
         if statement in plain_fact(line) and not heading_of(line):
             return heading, number
     return "", None
@@ -534,8 +532,8 @@ def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     """
     above, body = _split_body(text)
     new = plain_fact(next(filter(str.strip, fact.text.splitlines()), ""))
-    lines = body.splitlines(keepends=True)
-    heading, place = _position_of(lines, old)
+    lines = split_lines(body)
+    heading, place = _position_of(body, old)
     if place is None:
         return text
     is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 
+from kbtui.knowledge.format.document import Part, read
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 
@@ -130,13 +131,13 @@ class _Memory:
 
     def _sections(self) -> list[tuple[str, tuple[int, int]]]:
         """Return the headings, each with the range of lines down to the next heading."""
-        found = [
-            (number, heading[1])
-            for number, line in enumerate(self._lines)
-            if (heading := heading_of(line)) is not None
-        ]
-        ends = [*(number for number, _ in found[1:]), len(self._lines)]
-        return [(name, (number + 1, end)) for (number, name), end in zip(found, ends, strict=False)]
+        found = self._parts
+        ends = [*(each.line for each in found[1:]), len(self._lines)]
+        return [(each.title, (each.first, end)) for each, end in zip(found, ends, strict=False)]
+
+    @property
+    def _parts(self) -> tuple[Part, ...]:
+        return read("".join(self._lines)).parts
 
     def _section(self, name: str) -> tuple[int, int] | None:
         """Return the lines below the heading with this name, or with the same stems."""
@@ -147,7 +148,7 @@ class _Memory:
 
     def _level(self) -> int:
         """Return the level of the file's sections: below a lone title, or else the most common."""
-        depths = [heading[0] for line in self._lines if (heading := heading_of(line))]
+        depths = [each.level for each in self._parts]
         if depths == [1] and not any(map(bullet_of, self._lines)):
             return 2
         inner = depths[1:] if len(depths) > 1 and depths[0] < min(depths[1:]) else depths

@@ -17,7 +17,7 @@ from itertools import takewhile
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
-from kbtui.knowledge.format.lines import heading_of
+from kbtui.knowledge.format.document import read
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import (
@@ -245,7 +245,7 @@ def _with_item(note: str, item: str, section: str) -> tuple[str, int]:
     """
     end = "\r" if "\r\n" in note else ""
     lines = note.split("\n") if note.strip() else []
-    start, stop = _section(lines, section)
+    start, stop = _section(note, section, len(lines))
     if start is None:
         at = _end_of_text(lines, 0, len(lines))
         lines[at:] = [*([end] if at else []), f"## {section}{end}"]
@@ -266,16 +266,13 @@ def _end_of_text(lines: list[str], start: int, stop: int) -> int:
     return stop
 
 
-def _section(lines: list[str], section: str) -> tuple[int | None, int]:
+def _section(note: str, section: str, last: int) -> tuple[int | None, int]:
     """Return the lines of a section without its heading; for "", those before any subheading."""
-    heads = [(n, *found) for n, line in enumerate(lines) if (found := heading_of(line))]
+    parts = read(note).parts
     if not section:
-        return 0, next((n for n, level, _ in heads if level > 1), len(lines))
-    for place, (number, level, title) in enumerate(heads):
-        if fold(title) == fold(section):
-            after = (n for n, other, _ in heads[place + 1 :] if other <= level)
-            return number + 1, next(after, len(lines))
-    return None, 0
+        return 0, next((each.line for each in parts if each.level > 1), last)
+    found = (each for each in parts if fold(each.title) == fold(section))
+    return next(((each.first, each.stop) for each in found), (None, 0))
 
 
 def _strike_out(text: str) -> str:

@@ -7,7 +7,7 @@ definitions, template fields and struck out text are skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -62,6 +62,7 @@ _BULLET = re.compile(r"^([ \t]*)[•◦‣](?=[ \t])", re.MULTILINE)
 _CONTROL_CHARACTERS = str.maketrans({"\r": " ", "\0": "\N{REPLACEMENT CHARACTER}"})
 _ITEM_PREFIX = re.compile(r"\[[^\]\n]\][ \t]+|\[![\w-]+\][+-]?[ \t]*")  # a checkbox, a callout
 _CLOCK = re.compile(r"(?P<struck>~~)?(?P<time>\d\d:\d\d)[ \t]+")
+_NOT_A_LINE_FEED = re.compile(r"[^\n]")
 _ROW = re.compile(r"^[ \t>]*\|.*\|.*$", re.MULTILINE)
 _CONTINUATION = re.compile(r"\n[ \t>]*")
 # A badge, picture or link alone, a tag line, markup, a template; and kbtui's own "recorded" line.
@@ -285,4 +286,17 @@ def without_struck(text: str) -> str:
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    """Blank out what a pattern matches; the signs of comments and the like are none in code."""
+    shown = text
+    if "`" in text and pattern.search(text):
+        shown = _without(text, Document(text, has_head=False, is_excerpt=True).code)
+    return _without(text, (match.span() for match in pattern.finditer(shown)))
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with spans of it blank, in their order."""
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], _NOT_A_LINE_FEED.sub(" ", text[start:end])]
+        at = end
+    return "".join([*pieces, text[at:]])

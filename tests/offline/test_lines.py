@@ -188,3 +188,21 @@ def test_a_timed_item_is_one_whatever_its_lines_look_like() -> None:
         "b ``` code",
         "c",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mark is `%%`.\n\nThe door is red.\n\nIt ends with `%%`.\n",
+        "Write `<!--` to begin.\n\nThe door is red.\n\nWrite `-->` to end.\n",
+        "Write `~~` here. The door is red. Write `~~` there.\n",
+        "```\n%%\n```\n\nThe door is red.\n\n```\n%%\n```\n",
+    ],
+)
+def test_signs_in_code_hide_nothing(text: str) -> None:
+    assert "The door is red." in [line.text for line in lines_of(text)]
+
+
+def test_a_comment_behind_code_is_none_of_the_text() -> None:
+    text = "The mark is `%%`. %% not this %% The door is red.\n"
+    assert [line.text for line in lines_of(text)] == ["The mark is `%%`.", "The door is red."]

@@ -150,3 +150,16 @@ async def test_lines_of_machines_are_moved_when_they_were_never_used(room: Room)
     assert used in left
     assert "- Always answer in Dutch\n" in left
     assert room.history.commit(report.commit or "").actor is Actor.DREAM
+
+
+async def test_code_stays_whole(room: Room) -> None:
+    code = "```sh\n# build\nmake all\n```\n"
+    lines = "".join(f"- {line}\n" for line in OLD[:70])
+    machine(room, MEMORY=f"# Facts\n\n{code}\n{lines}")
+    room.talk([(0, "user", "Does the boiler need water?")])
+    room.clock.pass_(days=2)
+    archive(room, "They said hello.")
+    await run(room)
+    left = room.read(MEMORY)
+    assert code in left
+    assert len(split_lines(left)) < 70

@@ -14,7 +14,9 @@ from datetime import date, datetime, timedelta
 
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
+from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.facts import normalise, statements
+from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.consolidation.page import Page, Pending
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock, committed
@@ -245,8 +247,8 @@ def _public_messages(conversation: SessionTranscript) -> list[SessionMessage]:
 
 def _below_title(summary: str) -> str:
     """Demote the headings of a summary below those of the note."""
-    lines = [
-        f"#{line}" if line.startswith("## ") else f"##{line}" if line.startswith("# ") else line
-        for line in summary.splitlines()
-    ]
-    return "\n".join(lines)
+    lines = split_lines(summary)
+    for each in read_body(summary).parts:
+        if lines[each.line].startswith(("# ", "## ")):
+            lines[each.line] = "#" * (3 - each.level) + lines[each.line]
+    return "".join(lines).removesuffix("\n")

@@ -18,6 +18,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.document import read
 from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 from kbtui.knowledge.library.overlay import shown_text
@@ -190,28 +191,33 @@ def _movable_lines(copy: WorkingCopy, uses: Uses) -> list[_Movable]:
     """Return the lines that may move, in the order of moving."""
     text = shown_text(copy.files.data(MEMORY))
     origins = copy.services.history.blame(MEMORY, text=text) if text else ()
-    lines = split_lines(text)
-    used = uses([plain_fact(line) for line in lines if is_statement(line)])
+    facts = [*_facts_in(text)]
+    used = uses([fact for _, fact, _ in facts])
     found: list[tuple[bool, bool, datetime, int, _Movable]] = []
-    heading = ""
-    for number, line in enumerate(lines):
+    for number, fact, heading in facts:
         origin = origins[number] if number < len(origins) else None
-        if title := heading_of(line):
-            heading = clean_line(title[1])
-        elif is_statement(line) and origin is not None and not is_instruction(plain_fact(line)):
-            fact = plain_fact(line)
-            by_machine = not origin.actor.writes_human_text
-            has_entry = bool(by_machine and copy.services.subjects.named_in(line))
-            is_used = bool(used.get(fact))
-            if origin.time is not None and (by_machine or not is_used):
-                movable = _Movable(fact, heading, by_machine)
-                found.append((is_used, not has_entry, origin.time, number, movable))
-    by_machines = [each for each in found if each[-1].by_machine]
-    by_person = [each for each in found if not each[-1].by_machine]
+        if origin is None or origin.time is None or is_instruction(fact):
+            continue
+        by_machine, is_used = not origin.actor.writes_human_text, bool(used.get(fact))
+        if by_machine or not is_used:
+            has_entry = by_machine and bool(copy.services.subjects.named_in(fact))
+            movable = _Movable(fact, heading, by_machine)
+            found.append((is_used, not has_entry, origin.time, number, movable))
+    by_age = sorted(found, key=lambda each: each[2:4])
     newest = [
         each
-        for group in (by_machines, by_person)
-        for each in sorted(group, key=lambda each: each[2:4])[-_NEWEST:]
+        for by_machine in (True, False)
+        for each in [one for one in by_age if one[-1].by_machine is by_machine][-_NEWEST:]
     ]
     leaving = sorted((each for each in found if each not in newest), key=lambda each: each[:4])
     return [each[-1] for each in leaving]
+
+
+def _facts_in(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the statements outside of code: the line's index, the fact, and the heading above."""
+    document, heading = read(text), ""
+    titles = {each.line: clean_line(each.title) for each in document.parts}
+    for number, line in enumerate(split_lines(text)):
+        heading = titles.get(number, heading)
+        if is_statement(line) and number not in document.fenced:
+            yield number, plain_fact(line), heading

@@ -18,6 +18,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.knowledge.entries.entry import Front, render_entry
+from kbtui.knowledge.format.document import head_end
 from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.text import clean, clean_line, counted, slugify
 from kbtui.workspace import files
@@ -30,7 +31,6 @@ _MAX_ATTEMPTS = 24
 """Attempts to commit a lot while another process writes, 5 seconds each."""
 _HEAD = 8192
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
-_FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
 
 
@@ -134,7 +134,7 @@ class Notes:
 
     def _entry(self, note: ImportedNote, body: str, key: str) -> str:
         line = f"imported: {value_text(key)}\n"
-        if note.has_head and _FRONT.match(body):
+        if note.has_head and head_end(body):
             return f"---\n{line}{body.partition(chr(10))[2]}\n"
         front = Front(_day(note.created or note.updated))
         text = render_entry(

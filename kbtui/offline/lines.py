@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from kbtui.knowledge.format.document import Block as DocumentBlock, Document
+from kbtui.knowledge.format.document import Block as DocumentBlock, Document, head_end
 from kbtui.offline.language import language_of, tokens
 from kbtui.text import clean_line
 
@@ -43,7 +43,6 @@ class TextLine:
     block: int = 0
 
 
-_FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 TIMED_ITEM = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]")
 _TIMED = re.compile(r"[-*+][ \t]+(?:\[[^\]\n]\][ \t]+)?(?=(?:~~)?\d\d:\d\d[ \t])")
 # A comment ends at the latest where another timed item, or another comment, begins.
@@ -105,7 +104,8 @@ def lines_of(
     markup.
     """
     struck = () if struck_too else (_STRUCK,)
-    for pattern in (_FRONTMATTER, _COMMENT, *struck, _BLOCK_ID):
+    text = _without(text, [(0, head_end(text))])
+    for pattern in (_COMMENT, *struck, _BLOCK_ID):
         text = _blanked(pattern, text)  # offsets don't change
     text = _BULLET.sub(r"\1-", text.translate(_CONTROL_CHARACTERS))
     heading = ""

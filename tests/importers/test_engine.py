@@ -32,6 +32,7 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Source
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge.entries.entry import _parsed
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered, ToolCall, Usage
 from kbtui.sessions import TAINT
@@ -517,6 +518,18 @@ def test_of_many_notes_each_is_parsed_once(tmp_path: Path) -> None:
         assert len(kb.library.infos()) == 1_350
     parsed = _parsed.cache_info().misses
     assert parsed < 1_350 * 1.25, f"{parsed} times for 1,350 notes"
+
+
+@pytest.mark.parametrize("end", ["---", "..."])
+def test_a_note_keeps_its_properties_however_they_end(
+    kb: KnowledgeBase, tmp_path: Path, end: str
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "Tea.md").write_text(f"---\ncolor: green\n{end}\nWords.\n")
+    (path,) = bring(kb, folder).entries
+    assert kb.library.get(path).frontmatter["color"] == "green"
+    assert "color" not in body_of(kb.library.get(path).text)
 
 
 def test_of_two_files_that_get_one_name_neither_is_lost_unsaid(

@@ -206,3 +206,10 @@ def test_signs_in_code_hide_nothing(text: str) -> None:
 def test_a_comment_behind_code_is_none_of_the_text() -> None:
     text = "The mark is `%%`. %% not this %% The door is red.\n"
     assert [line.text for line in lines_of(text)] == ["The mark is `%%`.", "The door is red."]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_properties_are_no_text_whatever_ends_their_lines(end: str) -> None:
+    text = end.join(["---", "said:", "- It is red.", "---", "It is blue.", ""])
+    assert [line.text for line in lines_of(text)] == ["It is blue."]
+    assert [line.text for line in lines_of(f"---{end}---{end}It is blue.")] == ["It is blue."]

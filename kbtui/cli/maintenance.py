@@ -443,7 +443,7 @@ def _say_found(found: Purged, *, as_json: bool) -> None:
     for each in found.found[:_MAX_SHOWN]:
         say(f"{each.count:>5}  {each.name}")
     if len(found.found) > _MAX_SHOWN:
-        say(f"       and {len(found.found) - _MAX_SHOWN:,} more files")
+        say(f"       and {counted(len(found.found) - _MAX_SHOWN, 'more file')}")
     if found.objects:
         say(f"{found.objects:>5}  objects of the history")
     if found.is_nowhere:

@@ -140,7 +140,7 @@ def unread(report: Report) -> str:
         for where, count in report.unread.most_common(_SHOWN)
     ]
     more = len(report.unread) - _SHOWN
-    rest = f" and {more:,} more places" if more > 0 else ""
+    rest = f" and {counted(more, 'more place')}" if more > 0 else ""
     total = counted(report.unread.total(), "text")
     return (
         f"not in any message or note: {total} of the files' own records ({'; '.join(most)}{rest})"

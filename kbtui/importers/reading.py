@@ -29,7 +29,7 @@ from kbtui.importers.port import (
     Skipped,
     Source,
 )
-from kbtui.text import shorten
+from kbtui.text import counted, shorten
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
@@ -326,7 +326,7 @@ def _json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
         yield _cut(name, number, error)
     if bad:
         number, why = bad[0]
-        more = f" So are {len(bad) - 1:,} more lines." if len(bad) > 1 else ""
+        more = f" {counted(len(bad) - 1, 'more line')} can't either." if len(bad) > 1 else ""
         why = f"The line can't be read: {why}.{more}"
         yield Skipped(f"{line_of(name)}, line {number}", why, lost=True)
 

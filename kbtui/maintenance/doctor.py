@@ -221,7 +221,7 @@ def _search(
         )
     if len(report.skipped) > _MAX_LISTED:
         yield DoctorFinding(
-            "search", ok=None, text=f"and {len(report.skipped) - _MAX_LISTED} more files"
+            "search", ok=None, text=f"and {counted(len(report.skipped) - _MAX_LISTED, 'more file')}"
         )
     if not settings.search.semantic:
         yield DoctorFinding("search", ok=None, text="search by meaning is switched off")

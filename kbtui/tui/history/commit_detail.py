@@ -17,7 +17,7 @@ from kbtui.history.change import Commit
 from kbtui.history.history import HistoryReader
 from kbtui.history.queries.diff import FileDiff, Hunk, diff_file
 from kbtui.presentation.notes import Names
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import HunkPlace
 from kbtui.tui.notes.why import description
@@ -105,7 +105,7 @@ class CommitDetail(Vertical):
             return
         self._shown = commit, diffs
         hidden = hidden_files(commit)
-        note = f"… and {hidden:,} more files" if hidden else ""
+        note = f"… and {counted(hidden, 'more file')}" if hidden else ""
         self.diff.show(diffs, keep=keep, note=note)
 
 

@@ -202,7 +202,9 @@ def _detail_lines(text: str, width: int, *, expanded: bool) -> list[Line]:
         for line in lines[:_MAX_OUTPUT_LINES]
     ]
     if rest > 0:
-        more = Content.styled(f"    and {rest:,} more lines (y copies all)", ".chat--muted")
+        more = Content.styled(
+            f"    and {counted(rest, 'more line')} (y copies all)", ".chat--muted"
+        )
         shown_lines.append(Line(more))
     return shown_lines
 

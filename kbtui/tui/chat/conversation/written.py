@@ -15,7 +15,7 @@ from kbtui.history.history import History
 from kbtui.history.queries.diff import DiffLine, FileDiff
 from kbtui.knowledge.library.library import EntryInfo
 from kbtui.presentation.notes import Names
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.widgets.line_view import Line
 
@@ -110,7 +110,7 @@ def card_lines(written: WrittenNote, title: Content, width: int, *, undone: bool
     lines = [Line(_bordered("╭ ", title, f" {rule} {word} ─╮"))]
     lines += [Line(_row(kind, text, inner, undone=undone)) for kind, text in written.lines]
     if written.more:
-        more = f"and {written.more:,} more line{'s' if written.more > 1 else ''}"
+        more = f"and {counted(written.more, 'more line')}"
         lines.append(Line(_row(" ", more, inner, undone=undone)))
     keys = "Enter tells more" if undone else "Shift+Tab u undoes"
     lines.append(Line(_bordered(f"╰{'─' * (width - len(keys) - 5)} ", Content(keys), " ─╯")))

@@ -14,7 +14,7 @@ from functools import partial
 
 from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread, shown_arguments
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread
 from kbtui.errors import ModelAnswerError
 from kbtui.models.port import ToolCall
 from kbtui.models.schema import normal_form
@@ -74,7 +74,7 @@ class ToolRounds:
         """
         useful = False
         for position, call in enumerate(calls):
-            self.emit(ToolStarted(call.id, call.name, shown_arguments(call)))
+            self.emit(ToolStarted(call.id, call.name, call.shown))
             work = partial(self._run_and_keep, call, position)
             try:
                 outcome = await in_thread(work, partial(self._emit_finished, call))
@@ -144,7 +144,7 @@ class ToolRounds:
 
 def _about(call: ToolCall, outcome: ToolOutcome) -> set[str]:
     """Return the slugs of the entries that a write's arguments and outcome name."""
-    arguments = shown_arguments(call)
+    arguments = call.shown
     names = [str(arguments.get(name) or "") for name in _SUBJECT_ARGUMENTS]
     named = {slugify(name.rpartition("/")[2]) for name in names if name}
     words = {word for word in _WORD.findall(outcome.output) if "/" in word}

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol
 
 from kbtui.errors import ModelAccessError
+from kbtui.text import json_object
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
@@ -33,6 +34,12 @@ class ToolCall:
     name: str
     arguments: str
     is_written: bool = False
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The arguments for display, as far as they can be parsed."""
+        found = json_object(self.arguments or "{}")
+        return {"arguments": self.arguments} if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Models with a small window get shorter descriptions; omitted arguments still wor
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -201,12 +200,3 @@ async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = No
     if done is not None:
         done(result)
     return result
-
-
-def shown_arguments(call: ToolCall) -> Mapping[str, Any]:
-    """Return the arguments of a call for display, as far as they can be parsed."""
-    try:
-        value = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return {"arguments": call.arguments}
-    return value if isinstance(value, dict) else {"arguments": value}

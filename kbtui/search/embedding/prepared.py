@@ -7,7 +7,6 @@ to import, so it is imported with the first call, in a background thread.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -33,7 +32,7 @@ from kbtui.search.embedding.child_embedder import UnfitError, command, environme
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.results import LANGUAGE_NAMES, Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, MULTILINGUAL_EMBEDDING_MODEL, RoleSettings
-from kbtui.text import shorten
+from kbtui.text import json_object, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -426,11 +425,8 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
                 if stop.is_set():
                     child.kill()
                     raise ClosingError from None
-    try:
-        answer = json.loads(output.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1])
-    except ValueError:
-        answer = None
-    if isinstance(answer, dict) and ({"ok", "error"} & answer.keys()):
+    answer = json_object(output.strip().rsplit(b"\n", 1)[-1])
+    if answer is not None and ({"ok", "error"} & answer.keys()):
         return answer
     if is_unfit(child.returncode):
         raise UnfitError(name)

@@ -239,12 +239,3 @@ def argument_details(arguments: Mapping[str, Any]) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         lines.append(f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}")
     return "\n".join(lines)
-
-
-def parsed_arguments(text: str) -> dict[str, Any]:
-    """Parse a call's arguments; anything but a JSON object becomes the value of ``arguments``."""
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": text}

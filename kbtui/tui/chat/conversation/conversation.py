@@ -43,7 +43,6 @@ from kbtui.tui.chat.conversation.cards import (
     argument_line,
     entry_paths,
     note_about,
-    parsed_arguments,
 )
 from kbtui.tui.chat.conversation.items import (
     AnswerItem,
@@ -421,7 +420,7 @@ def replay(
 
 
 def _tool_item(call: ToolCall, turn: str, names: Names) -> ToolItem:
-    arguments = parsed_arguments(call.arguments)
+    arguments = call.shown
     return ToolItem(
         tool=call.name,
         arguments=argument_line(arguments),

@@ -65,6 +65,16 @@ def compiled(
     return result
 
 
+def discard(place: Path) -> None:
+    """Delete a file or folder of the cache, if it is there; what a link leads to stays."""
+    if place.is_dir() and not place.is_symlink():
+        from shutil import rmtree
+
+        rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
+
+
 def _identity(files: Iterable[bytes], code: Iterable[str]) -> bytes | None:
     """Return a hash of files, the source of modules, and Python; None if a source isn't there."""
     found = hashlib.sha256(sys.version.encode())

@@ -17,11 +17,11 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
+from kbtui.clock import local_day
 from kbtui.documents.documents import (
     MAX_BYTES,
     WEB_PICTURES,
@@ -148,7 +148,7 @@ def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: st
         return KeptDocument(path, source, new=False)
     known = b"" if files.is_gone(workspace, SOURCES) else files.read_bytes(workspace, SOURCES)
     shown = quote(path.removeprefix("docs/"), "/")
-    line = f"- [{name}]({shown}): {clean_line(source)}, {datetime.now(UTC).astimezone():%Y-%m-%d}\n"
+    line = f"- [{name}]({shown}): {clean_line(source)}, {local_day()}\n"
     with storage_errors(f"Can't write {workspace.file(path)}"), FileBatch(workspace) as batch:
         batch.write(path, data)
         batch.write(SOURCES, (known or _HEADING.encode()) + line.encode())

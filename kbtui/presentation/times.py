@@ -42,7 +42,7 @@ def format_day(day: date, today: date | None = None) -> str:
 
 def recent_day(day: date) -> str:
     """Format a day like `format_day`, but the last two as ``today`` and ``yesterday``."""
-    today = datetime.now().astimezone().date()
+    today = local_day()
     return {0: "today", 1: "yesterday"}.get((today - day).days, format_day(day, today))
 
 

@@ -85,7 +85,7 @@ def _values(file: Path) -> Mapping[str, Any]:
 
 def _vaults(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and folder of each vault, from newer or older settings."""
-    listed = _table(values, "workspace").get("vaults") or values.get("vaults")
+    listed = table(values, "workspace").get("vaults") or values.get("vaults")
     for vault in listed if isinstance(listed, list) else []:
         place = vault.get("fsPath") if isinstance(vault, dict) else None
         if isinstance(place, str) and place:
@@ -94,13 +94,14 @@ def _vaults(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _daily(values: Mapping[str, Any]) -> tuple[str, str]:
-    journal = _table(_table(values, "workspace"), "journal") or _table(values, "journal")
+    journal = table(table(values, "workspace"), "journal") or table(values, "journal")
     domain = str(journal.get("dailyDomain") or "daily")
     name = str(journal.get("name") or "journal")
     return f"{domain}.{name}.", str(journal.get("dateFormat") or "y.MM.dd")
 
 
-def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table under a key of a program's settings; an empty one for anything else."""
     found = values.get(key)
     return found if isinstance(found, dict) else {}
 

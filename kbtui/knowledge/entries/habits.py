@@ -23,7 +23,7 @@ from typing import Any, TypedDict
 
 from kbtui.clock import local_now
 from kbtui.knowledge.entries.day_formats import luxon, moment
-from kbtui.knowledge.entries.dendron import Dendron, dendron_at
+from kbtui.knowledge.entries.dendron import Dendron, dendron_at, table
 from kbtui.knowledge.entries.entry import DATED, EntryInfo
 from kbtui.knowledge.entries.logseq import CONFIG, setting
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front, render_entry
@@ -372,7 +372,7 @@ class Habits:
         """Return folder and name of zk's daily note, from the group whose names are dates."""
         midnight = datetime.combine(day, datetime.min.time())
         for paths, group in self._zk_groups():
-            names = _file_names(_table(group, "note"))
+            names = _file_names(table(group, "note"))
             if paths and names and names.parts == {"date"}:
                 name = names.stem("", midnight)
                 if name != names.stem("", midnight + timedelta(days=1)):
@@ -480,14 +480,14 @@ class Habits:
         settings = self._zk()
         if settings is None:
             return None
-        note = dict(_table(settings, "note"))
+        note = dict(table(settings, "note"))
         for paths, group in self._zk_groups():
             if any(folder == path or folder.startswith(f"{path}/") for path in paths):
-                note |= _table(group, "note")
+                note |= table(group, "note")
         return note
 
     def _zk_groups(self) -> Iterable[tuple[list[str], dict[str, Any]]]:
-        for name, group in _table(self._zk() or {}, "group").items():
+        for name, group in table(self._zk() or {}, "group").items():
             if isinstance(group, dict):
                 paths = group.get("paths", [name])
                 named = paths if isinstance(paths, list) else []
@@ -545,12 +545,7 @@ def is_number(stem: str) -> bool:
     return _NUMBER.fullmatch(stem) is not None
 
 
-def _table(settings: dict[str, Any], key: str) -> dict[str, Any]:
-    found = settings.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _file_names(note: dict[str, Any]) -> FileNames | None:
+def _file_names(note: Mapping[str, Any]) -> FileNames | None:
     """Return the file names that zk's settings define; None if the template is unsupported."""
     template = str(note.get("filename", "{{id}}"))
     rest = _NAME_PARTS.sub("", template)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-import shutil
 import struct
 import threading
 from contextlib import suppress
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.cache import discard
 from kbtui.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class VectorStore:
             keys, values, scales = found
             self._append(keys, (values, scales))
         else:
-            _remove(file)
+            discard(file)
 
     def _convert(self, file: Path) -> None:
         """Rewrite a segment of an earlier version; if there is no room, keep it and load it."""
@@ -247,7 +247,7 @@ class VectorStore:
             return
         data = self._verified(file, _OLD_MAGIC, KEY_BYTES + 4 * self._dimension)
         if data is None:
-            _remove(file)
+            discard(file)
             return
         keys, rest = _split_keys(data)
         part = _quantise(np.frombuffer(rest, dtype="<f4").reshape(len(keys), self._dimension))
@@ -257,7 +257,7 @@ class VectorStore:
             self._loaded.add(file.name)
             self._append(keys, part)
         else:
-            _remove(file)
+            discard(file)
 
     def _parse(self, file: Path) -> tuple[list[bytes], NDArray[np.int8], Vectors] | None:
         """Return the keys, rows and scales of a segment, or None if it is damaged."""
@@ -311,10 +311,3 @@ def _split_keys(data: memoryview) -> tuple[list[bytes], memoryview]:
     end = _HEADER.size + count * KEY_BYTES
     keys = bytes(data[_HEADER.size : end])
     return [keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES)], data[end:]
-
-
-def _remove(file: Path) -> None:
-    if file.is_dir() and not file.is_symlink():
-        shutil.rmtree(file, ignore_errors=True)
-    else:
-        file.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 
+from kbtui.cache import discard
 from kbtui.derived import is_transient
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
@@ -320,7 +321,7 @@ class Generations:
                     raise  # the files may be intact
                 _LOG.warning("The search index can't be read: %s: %s", type(error).__name__, error)
                 self.rebuilt = f"{type(error).__name__}: {error}"
-                _delete(folder)
+                discard(folder)
                 return Generation(folder)
 
     def _open_previous(self) -> Generation | None:
@@ -349,7 +350,7 @@ class Generations:
 def _retire(generation: Generation) -> None:
     """Delete a generation's files; running searches keep it open until they finish."""
     generation.release()
-    _delete(generation.folder)
+    discard(generation.folder)
 
 
 def is_out_of_resources(error: Exception) -> bool:
@@ -359,17 +360,10 @@ def is_out_of_resources(error: Exception) -> bool:
     return is_transient(error)
 
 
-def _delete(folder: Path) -> None:
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        folder.unlink(missing_ok=True)
-
-
 def _open_lock(file: Path) -> int:
     """Open the lock file, deleting a folder of that name."""
     if file.is_dir():
-        _delete(file)
+        discard(file)
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

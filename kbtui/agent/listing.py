@@ -22,6 +22,7 @@ from kbtui.memory.recall.agenda import (
 )
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.asked import ListQuestion, days_of
+from kbtui.offline.times import Period
 from kbtui.text import counted
 from kbtui.views.view import View
 
@@ -62,23 +63,29 @@ class Listing:
             return self._day(*days_of(asked.period, self.today))
         agenda = agenda_seen(self.view)
         if asked.kind == "coming":
-            if asked.period is None:
-                found = agenda.coming(self.today)
-                return self._coming(self._items(found, agenda), "in the next two weeks")
-            first, last = days_of(asked.period, self.today)
-            ahead = max(0, (last - self.today).days) + COMING_DAYS
-            found = agenda.coming(self.today, ahead)
-            return self._coming(
-                self._items([each for each in found if _overlaps(each, first, last)], agenda),
-                _span(first, last),
-                self._items([each for each in found if _is_after(each, last)][:1], agenda),
-            )
+            return self._coming_within(asked.period, agenda)
+        return self._tasks_until(asked.period, agenda)
+
+    def _coming_within(self, period: Period | None, agenda: Agenda) -> Listed:
+        if period is None:
+            found = agenda.coming(self.today)
+            return self._coming(self._items(found, agenda), "in the next two weeks")
+        first, last = days_of(period, self.today)
+        ahead = max(0, (last - self.today).days) + COMING_DAYS
+        found = agenda.coming(self.today, ahead)
+        return self._coming(
+            self._items([each for each in found if _overlaps(each, first, last)], agenda),
+            _span(first, last),
+            self._items([each for each in found if _is_after(each, last)][:1], agenda),
+        )
+
+    def _tasks_until(self, period: Period | None, agenda: Agenda) -> Listed:
         groups = agenda.grouped(self.today)
         tasks = [item for name in GROUPS for item in groups[name]]
         duties = agenda.duties(self.today)
-        if asked.period is None:
+        if period is None:
             return self._tasks(self._items(tasks, agenda), self._items(duties, agenda))
-        last = days_of(asked.period, self.today)[1]
+        last = days_of(period, self.today)[1]
         return self._tasks(
             self._items([each for each in tasks if _is_until(each, last)], agenda),
             self._items([each for each in duties if _is_until(each, last)], agenda),

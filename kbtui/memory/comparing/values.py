@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal
 
-from kbtui.memory.comparing.figures import Day, figures_and_dates
+from kbtui.memory.comparing.figures import Day, Figure, figures_and_dates
 from kbtui.memory.comparing.sentences import Sentence
 from kbtui.offline.frames import found_in
 from kbtui.offline.language import (
@@ -130,6 +130,15 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
     for each in dates:
         parts = {part for day in each.readings for part in _parts_of(day)}
         yield Value(each.text, "date", "", frozenset(each.readings), frozenset(parts))
+    yield from _numbers_of(spoken, figures)
+    for name in names.names_in(text):
+        stems = frozenset(analyser.terms(name)) - titles()
+        if stems and not _ELIDED.match(name) and not any(map(str.isdigit, name)):
+            yield Value(name, "name", _form_of(name, text), stems)
+
+
+def _numbers_of(spoken: str, figures: Iterable[Figure]) -> Iterator[Value]:
+    """Yield the numbers among the figures of a text, with what is counted by them."""
     marked = {each[1] for each in _IDENTIFIER.finditer(spoken)}
     for figure in figures:
         is_marked = figure.text in marked and not _stands_alone(figure.text, spoken)
@@ -142,10 +151,6 @@ def values_of(text: str, names: NameReader) -> Iterator[Value]:
         if _DECIMAL.fullmatch(figure.text):  # at 8.50 is no time of the day for sure
             readings.add(figure.text)
         yield Value(figure.text, "number", sort, frozenset(readings), labels)
-    for name in names.names_in(text):
-        stems = frozenset(analyser.terms(name)) - titles()
-        if stems and not _ELIDED.match(name) and not any(map(str.isdigit, name)):
-            yield Value(name, "name", _form_of(name, text), stems)
 
 
 def _stands_alone(number: str, text: str) -> bool:

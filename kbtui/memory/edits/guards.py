@@ -99,32 +99,43 @@ def reason_to_ask_of_tool(
     they wrote in, change only on request; how the assistant should be, and who the user is, never
     without consent. `authors` returns the author of each line of a file, `asked` is as in `Author`.
     """
-    guiding = _guiding_file_reason(edits)
-    if guiding:
-        return guiding
-    for path, data in edits.items():
-        old = files.original(path)
-        if not old or path in files.repaired:
-            continue
-        # What was moved stands in another file now.
-        new = data or b"".join([each or b"" for other, each in edits.items() if other != path])
-        was = shown_text(old)
-        lost = _lost_human_lines(was, shown_text(new), partial(authors, path), new)
-        is_theirs = lost or (
-            data is None and any(author.writes_human_text for author in authors(path))
-        )
-        if not is_theirs:
-            continue
-        entry = files.entry(path)
-        names = [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
-        gained = [each.text for now in edits.values() for each in _added(was, now)]
-        if not asked(names, [*lost, *gained]):
-            what = f"{shorten(lost[0], _SHOWN)!r} in " if lost else "in "
-            return (
-                f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
-                " change of that"
-            )
-    return ""
+    reasons = (
+        _reason_to_ask_of_file(files, edits, path, authors, asked)
+        for path in edits
+        if path not in files.repaired
+    )
+    return _guiding_file_reason(edits) or next(filter(None, reasons), "")
+
+
+def _reason_to_ask_of_file(
+    files: Overlay,
+    edits: Edits,
+    path: str,
+    authors: Callable[[str], Sequence[Actor]],
+    asked: Callable[[Sequence[str], Sequence[str]], bool],
+) -> str:
+    """Return why a person must decide on a tool's edit of one file, as above."""
+    old, data = files.original(path), edits[path]
+    if not old:
+        return ""
+    # What was moved stands in another file now.
+    new = data or b"".join([each or b"" for other, each in edits.items() if other != path])
+    was = shown_text(old)
+    lost = _lost_human_lines(was, shown_text(new), partial(authors, path), new)
+    if not lost and (
+        data is not None or not any(author.writes_human_text for author in authors(path))
+    ):
+        return ""
+    entry = files.entry(path)
+    names = [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
+    gained = [each.text for now in edits.values() for each in _added(was, now)]
+    if asked(names, [*lost, *gained]):
+        return ""
+    what = f"{shorten(lost[0], _SHOWN)!r} in " if lost else "in "
+    return (
+        f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a change of"
+        " that"
+    )
 
 
 def _guiding_file_reason(edits: Edits) -> str:

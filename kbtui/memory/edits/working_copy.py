@@ -330,11 +330,7 @@ class WorkingCopy:
         is_free |= claim.key in _OWN_DATES
         if self._ground is None or is_free:
             return ""
-        fresh = self.files.shown - self._cited if self.author.cites_files else ()
-        if fresh:
-            texts = [shown_text(self.files.original(path)) for path in fresh]
-            self._ground |= Ground.of((None, line) for each in texts for line in each.splitlines())
-            self._cited.update(fresh)
+        ground = self._ground = self._with_cited(self._ground)
         linked = (self.named(target.strip()) for target in _LINK.findall(claim.text))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]
         is_line = claim.form == "line" or (
@@ -343,11 +339,20 @@ class WorkingCopy:
         own = WORDING if claim.form == "line" else OWN_WORDS
         known = _known(" ".join((own, *self.user_names(), about, *names)))
         if is_line:
-            lacking = self._ground.lacks(claim.text, known, of_user=of_user)
+            lacking = ground.lacks(claim.text, known, of_user=of_user)
         else:
-            lacking = self._ground.lacks_name(claim.text, known)
+            lacking = ground.lacks_name(claim.text, known)
         is_here = lacking and claim.form != "line" and self._is_name_here(claim.text)
         return "" if is_here else lacking
+
+    def _with_cited(self, ground: Ground) -> Ground:
+        """Return a ground with the files shown meanwhile, if the author may cite them."""
+        fresh = self.files.shown - self._cited if self.author.cites_files else ()
+        if not fresh:
+            return ground
+        self._cited.update(fresh)
+        texts = [shown_text(self.files.original(path)) for path in fresh]
+        return ground | Ground.of((None, line) for each in texts for line in each.splitlines())
 
     def _is_name_here(self, label: str) -> bool:
         """Return whether the workspace has something of this name: an entry, a tag, a file."""

@@ -13,6 +13,7 @@ format.document    `Document`, the one reader of Markdown: blocks, visible lines
 format.frontmatter frontmatter: parsing, and edits in place
 format.facts       `Fact`: a statement to be written to a file
 format.lines       single lines of Markdown: bullets, headings
+format.planned     blocks of outliners that are to be done: `TODO`, `DEADLINE: <day>`
 format.tasks       tasks: their dates and other fields, ticking, recurrence
 
 Internally the library uses `linking`, which resolves names and repairs links, and `habits` and

@@ -75,6 +75,27 @@ def test_tasks_are_late_of_this_week_later_or_undated(kb: KnowledgeBase) -> None
     assert groups["undated"][1].wrong == "no calendar has a 2026-02-30"
 
 
+def test_the_dates_of_an_outliners_blocks_are_coming_unless_they_are_done(
+    kb: KnowledgeBase,
+) -> None:
+    note(
+        kb,
+        "knowledge/topics/home.md",
+        "- TODO Pay the rent\n  DEADLINE: <2026-12-02 Wed>\n"
+        "- LATER Sow the beans\n  SCHEDULED: <2026-12-04 Fri 10:00 .+1w>\n"
+        "  :LOGBOOK:\n  CLOCK: [2026-11-26 Thu 10:00:00]\n  :END:\n"
+        "\t- DONE Call Ada\n\t  DEADLINE: <2026-12-03 Thu>\n- CANCELED Dig\n  SCHEDULED: <2026-12-03>\n"
+        "- The fair\n  SCHEDULED: <2026-12-05 Sat> DEADLINE: <2026-12-06 Sun>\n"
+        "- NOW no such day\n  DEADLINE: <2026-02-30 Mon>\n",
+    )
+    coming = kb.agenda().coming(TODAY)
+    assert [(each.text, each.day, each.time) for each in coming] == [
+        ("Pay the rent", date(2026, 12, 2), ""),
+        ("Sow the beans", date(2026, 12, 4), "10:00"),
+        ("The fair", date(2026, 12, 6), ""),
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

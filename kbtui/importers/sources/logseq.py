@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,14 +10,9 @@ from kbtui.importers.markup import line_of
 from kbtui.importers.outlines import Texts, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
+from kbtui.knowledge.format.planned import planned
 
 _HIDDEN = ("id", "title", "collapsed")
-_OWN = re.compile(
-    r"^:LOGBOOK:\n(?:.*\n)*?:END:(?:\n|\Z)|^(?:id|collapsed|heading):: .*(?:\n|\Z)", re.MULTILINE
-)
-"""Lines of a block that only the program needs."""
-_MARKER = re.compile(r"\A(?:(TODO|DOING|NOW|LATER|WAIT(?:ING)?|IN-PROGRESS)|(DONE)|CANCELL?ED) ")
-_DATE = re.compile(r"\n?^(SCHEDULED|DEADLINE): <(\d{4}-\d\d-\d\d)[^>\n]*>$", re.MULTILINE)
 _SIGNS = {"SCHEDULED": "⏳", "DEADLINE": "📅"}
 
 
@@ -55,14 +49,10 @@ def _shown(text: str) -> str:
 
     Of the program's own lines nothing is left.
     """
-    text = _OWN.sub("", text).strip("\n")
-    dates = "".join(f" {_SIGNS[found[1]]} {found[2]}" for found in _DATE.finditer(text))
-    first, *rest = _DATE.sub("", text).split("\n")
-
-    def box(found: re.Match[str]) -> str:
-        return f"[{' ' if found[1] else 'x' if found[2] else '-'}] "
-
-    return "\n".join([_MARKER.sub(box, first) + dates, *rest])
+    found = planned(text)
+    dates = "".join(f" {_SIGNS[kind]} {day}" for kind, day in found.dates.items())
+    first, *rest = found.said.split("\n")
+    return "\n".join([f"{f'[{found.mark}] ' if found.mark else ''}{first}{dates}", *rest])
 
 
 def _value(value: Any) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kbtui.clock import local_day
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.planned import Planned, planned
 from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_in
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
@@ -50,6 +51,8 @@ _MAY_HAVE = re.compile(
     rb"|ago|ao.{0,2}t|sep|set|oct|okt|ott|nov|dec|dez|dic|d\xc3\xa9c)"
 )
 
+_OVER = ("x", "-")
+"""Marks of what is done or dropped."""
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _RECENT = timedelta(days=400)
 """How long ago a note was changed whose dates without a year may still be ahead."""
@@ -275,7 +278,11 @@ def _read(data: bytes, path: str, title: str, day: date | None) -> _Found:
     boxes = {each.line for each in tasks}
     may_come = _may_come(text, day, local_day())
     lines = (each for each in (lines_of(text) if may_come else ()) if each.first not in boxes)
-    dated = (_dated(each, path, title, day, is_day=is_day) for each in lines)
+    dated = (
+        _planned(block, each.first, path, title) or _dated(each, path, title, day, is_day=is_day)
+        for each in lines
+        if (block := planned(text[each.start : each.end])).mark not in _OVER
+    )
     return _Found(tuple(filter(None, items)), tuple(filter(None, dated)))
 
 
@@ -315,6 +322,14 @@ def _named(text: str, day: date | None, *, way: int) -> NamedDay | None:
     found = days_named(text, day, way=way)
     whole = [each for each in found if text[each.start : each.end][:4].isdigit()]
     return next(iter(whole or found), None)
+
+
+def _planned(block: Planned, line: int, path: str, title: str) -> AgendaItem | None:
+    """Return an outliner's block that has its date below it, or None for any other."""
+    shown = clean_line(block.said)[:_HEAD]
+    if block.day is None or not any(map(str.isalnum, shown)):
+        return None
+    return AgendaItem(path, title, line, shown, block.day, block.day, time=block.time)
 
 
 def _dated(

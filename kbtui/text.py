@@ -50,6 +50,16 @@ def clean(text: str) -> str:
     return _UNSAFE.sub("", text)
 
 
+def is_damaged_unicode(data: bytes, text: str, first: int) -> bool:
+    """Return whether bytes that aren't valid UTF-8 are damaged UTF-8, and not in another encoding.
+
+    `text` is what they say in UTF-8 with U+FFFD for what is invalid, `first` where that begins.
+    """
+    is_cut = first > len(data) - 4
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    return is_cut or beyond_ascii > 2 * text.count("\ufffd")
+
+
 def pack(text: str) -> Packed:
     """Return a text for keeping many: as UTF-8 if that takes less memory than Python's own form.
 

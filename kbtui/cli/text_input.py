@@ -172,6 +172,11 @@ def read_input(most: int) -> str:
                 f"kbtui: {counted(bad, 'character')} can't be read as UTF-8 and became \ufffd;"
                 " `iconv -t utf-8` before it may help."
             )
+        elif text is decoded.text:
+            note(
+                f"kbtui: The text isn't UTF-8 and was read as {decoded.encoding};"
+                " `iconv -t utf-8` before it helps if letters are wrong."
+            )
     plain, escapes = without_escapes(text.replace("\r\n", "\n").replace("\r", "\n"))
     plain, controls = _CONTROLS.subn("", plain)
     if escapes or controls:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from kbtui.importers.html_writer import escape_unclosed, markdown_of
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, is_damaged_unicode
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -59,9 +59,7 @@ def decoded(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8-sig", "replace")
-        bad = text.count("\ufffd")
-        is_cut = error.start > len(data) - 4
-        if is_cut or sum(not each.isascii() for each in text) > 2 * bad:
+        if is_damaged_unicode(data, text, error.start):
             return text
     declared = _CHARSET.search(data[:_DECLARED])
     with suppress(LookupError, UnicodeDecodeError):

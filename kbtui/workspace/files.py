@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError
-from kbtui.text import clean, storable
+from kbtui.text import clean, is_damaged_unicode, storable
 from kbtui.workspace.durable import (
     FileBatch,
     Written,
@@ -52,6 +52,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_OF_WINDOWS = "cp1252"
 
 
 class _FolderError(UnreadableError):
@@ -60,7 +61,7 @@ class _FolderError(UnreadableError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Decoded text; not `exact` if some bytes couldn't be decoded and became U+FFFD."""
+    """Decoded text; not `exact` if its bytes weren't valid in the encoding that files are in."""
 
     text: str
     encoding: str
@@ -239,15 +240,23 @@ def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[by
 
 
 def decode(data: bytes) -> Decoded:
-    """Decode bytes as UTF-8, or according to a byte order mark; bad bytes become U+FFFD."""
+    """Decode bytes as UTF-8, or according to a byte order mark; bad bytes become U+FFFD.
+
+    A text that is from old Windows is read as such, though not `exact`: nothing in it says so.
+    """
     encoding = "utf-8"
     for mark, name in _BOMS:
         if data.startswith(mark):
             encoding = name
     try:
         return Decoded(data.decode(encoding), encoding, exact=True)
-    except UnicodeDecodeError:
-        return Decoded(data.decode(encoding, "replace"), encoding, exact=False)
+    except UnicodeDecodeError as error:
+        text = data.decode(encoding, "replace")
+        first = error.start
+    if encoding == "utf-8" and b"\0" not in data and not is_damaged_unicode(data, text, first):
+        with contextlib.suppress(UnicodeDecodeError):
+            return Decoded(data.decode(_OF_WINDOWS), _OF_WINDOWS, exact=False)
+    return Decoded(text, encoding, exact=False)
 
 
 def text_of(data: bytes | None) -> str:

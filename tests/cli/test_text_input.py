@@ -214,13 +214,17 @@ def test_nul_bytes_and_colour_codes_are_left_out_and_said(
     assert kbtui.file("knowledge/facts/nul.md").read_text().endswith("null never ended\n")
 
 
-def test_bytes_that_are_not_utf_8_are_replaced_and_said(
+def test_bytes_that_are_not_utf_8_are_of_old_windows_or_replaced_and_said(
     kbtui: Command, piped: Callable[..., Done]
 ) -> None:
     done = piped(b"caf\xe9 au lait", "add")
+    assert "isn't UTF-8 and was read as cp1252" in done.err
+    assert "iconv" in done.err
+    assert "café au lait" in _journal(kbtui)
+    done = piped("Größe, Höhe, Maß ".encode() + b"\x9d", "add")
     assert "1 character can't be read as UTF-8" in done.err
     assert "iconv" in done.err
-    assert "caf\ufffd au lait" in _journal(kbtui)
+    assert "Größe, Höhe, Maß \ufffd" in _journal(kbtui)
 
 
 def test_other_unicode_and_the_encoding_of_the_terminal_are_read(

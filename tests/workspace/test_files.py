@@ -218,7 +218,11 @@ def test_a_folder_is_listed_once_however_many_new_files_are_asked_about(tmp_path
         (b"plain", "plain", True),
         (b"\xef\xbb\xbfwith bom", "with bom", True),
         ("größe".encode("utf-16"), "größe", True),
-        (b"latin \xe9", "latin \ufffd", False),
+        (b"cut \xe9", "cut \ufffd", False),
+        (b"\x84M\xfcll\x93 \x96 10 \x80\n", "„Müll“ \u2013 10 €\n", False),
+        ("Größe, Höhe".encode() + b"\xe9 n", "Größe, Höhe\ufffd n", False),
+        (b"\x00\x84\xe9\xfc 1234", "\x00\ufffd\ufffd\ufffd 1234", False),
+        (b"\x81\xe9\xfc 1234", "\ufffd\ufffd\ufffd 1234", False),
     ],
 )
 def test_text_is_read_in_the_encoding_that_it_has(data: bytes, text: str, exact: bool) -> None:

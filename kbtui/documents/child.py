@@ -39,6 +39,9 @@ _BROKEN_WORD = re.compile(
 )  # a hyphen that only the end of the line asked for
 _PLACES = {"sub_symbol": "<sub>", "sup_symbol": "<sup>"}
 """What keeps 10<sup>6</sup> from becoming 106."""
+_RAISED = re.compile(r"vertical-align\s*:\s*(super|sub)(?!\w)", re.IGNORECASE)
+_RULE = re.compile(r"([^{}@]{1,300})\{([^{}]{1,2000})\}")
+_IN_LINES = frozenset(("a", "b", "em", "font", "i", "small", "span", "strong"))
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _ANCHOR = re.compile(r"\[([^][]*)\]\(#[^)]*\)")
 _SLIDE = re.compile(r"^\s*<!-- Slide number: (\d+) -->\s*$", re.MULTILINE)
@@ -294,9 +297,29 @@ def _page(data: bytes) -> tuple[str, str]:
     html = UnicodeDammit(data, is_html=True).unicode_markup
     if html is None or "\0" in html[:4096]:
         raise RefusedDocumentError("it is not text")
-    html = html.encode("utf-8", "replace").decode()
+    html = _with_places(html.encode("utf-8", "replace").decode())
     found = HtmlConverter().convert_string(html, **_PLACES)
     return found.title or "", _ANCHOR.sub(r"\1", _PICTURE.sub(r"\1", found.markdown))
+
+
+def _with_places(html: str) -> str:
+    """Return a page with what a style raises or lowers in ``sup`` and ``sub``."""
+    if not _RAISED.search(html):
+        return html
+    from bs4 import BeautifulSoup
+    from soupsieve import SelectorSyntaxError
+
+    tree = BeautifulSoup(html, "html.parser")
+    rules = [rule for sheet in tree("style") for rule in _RULE.findall(sheet.get_text())]
+    styled = [(each, str(each["style"])) for each in tree.select("[style]")]
+    for selector, style in rules:
+        with contextlib.suppress(SelectorSyntaxError):
+            found = tree.select(selector.strip()) if _RAISED.search(style) else ()
+            styled += [(each, style) for each in found]
+    for each, style in styled:
+        if (place := _RAISED.search(style)) and each.name in _IN_LINES:
+            each.name = {"super": "sup", "sub": "sub"}[place[1].lower()]
+    return str(tree)
 
 
 def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:

@@ -32,6 +32,9 @@ FILES = {
     "a.epub": make.epub(Arrival="Nothing.", Mill=MILL, Leaving="Nothing."),
     "latin.htm": "<meta charset=latin1><p>Zürich ist größer.".encode("latin-1"),
     "raised.htm": b"<p>10<sup>6</sup> kestrels, CO<sub>2</sub>",
+    "classed.htm": b"<STYLE>.up, span.x { font-size:70%; vertical-align: super } .x::after {a:b}"
+    b" .low{vertical-align:sub} td, p {vertical-align:super}</STYLE><p>10<span class='up b'>6</span>"
+    b" kestrels, CO<span class=low>2</span>, m<font style='vertical-align: super'>3</font>",
     "raised.docx": make.docx(
         "a",
         "10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>6</w:t></w:r><w:r>"
@@ -117,6 +120,8 @@ def test_headings_and_tables_become_markdown(read: dict[str, DocumentText]) -> N
 def test_what_is_raised_or_lowered_is_no_part_of_a_number(read: dict[str, DocumentText]) -> None:
     assert read["raised.htm"].whole.strip() == "10<sup>6</sup> kestrels, CO<sub>2</sub>"
     assert "10<sup>6</sup> kestrels" in read["raised.docx"].whole
+    wanted = "10<sup>6</sup> kestrels, CO<sub>2</sub>, m<sup>3</sup>"
+    assert read["classed.htm"].whole.strip() == wanted
 
 
 def test_what_a_page_would_run_is_left_out(read: dict[str, DocumentText]) -> None:

@@ -356,6 +356,26 @@ def test_links_to_the_address_of_a_site_are_counted_at_a_rename(kb: KnowledgeBas
     assert place.read_text("utf-8") == text
 
 
+def test_references_of_hugo_follow_in_kind(kb: KnowledgeBase) -> None:
+    text = (
+        '[a]({{< ref "Alpha" >}}) [b]({{% relref "/sub/Alpha.md#goals" %}}) [c *d*]({{<ref "Alpha.md">}})'
+        ' [e]({{< relref path="../sub/Alpha.md" lang="de" >}}) [f]({{< ref Alpha >}}#x)'
+        ' [g]({{< figure "Alpha" >}}) `[h]({{< ref "Alpha" >}})` [i]({{< ref "B" >}})\n'
+    )
+    place = _noted(kb, text)
+    made = kb.library.rename("Alpha", "sub/New name")
+    wanted = text.replace("Alpha", "New name").replace('figure "New name', 'figure "Alpha')
+    wanted = wanted.replace("ref New name", 'ref "New name"')
+    assert place.read_text("utf-8") == wanted.replace(
+        '`[h]({{< ref "New name"', '`[h]({{< ref "Alpha"'
+    )
+    assert made.commit is not None
+    kb.history.undo(made.commit.id)
+    kb.library.delete("Alpha")
+    kept = ' [g]({{< figure "Alpha" >}}) `[h]({{< ref "Alpha" >}})` [i]({{< ref "B" >}})\n'
+    assert place.read_text("utf-8") == f"a b c *d* e f{kept}"
+
+
 def _moved_by_another_program(root: Path) -> dict[str, str]:
     """Write a vault whose folders and a note are moved by hand; return the texts before."""
     texts = {

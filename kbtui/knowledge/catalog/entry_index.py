@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Increment the number whenever the same bytes would be parsed differently.
-_IDENTITY = f"entries 11 {privacy.VERSION}"
+_IDENTITY = f"entries 12 {privacy.VERSION}"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",

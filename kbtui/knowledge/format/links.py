@@ -2,8 +2,8 @@
 
 There are three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block,
 alias, and embedded with ``!``; in the body and in any frontmatter value, as in Obsidian), and
-relative Markdown links, including reference definitions and HTML's ``<a href>``. A link may stand
-in the text of another. Links in code are ignored.
+relative Markdown links, including reference definitions, HTML's ``<a href>`` and Hugo's
+``{{< ref "page" >}}``. A link may stand in the text of another. Links in code are ignored.
 
 Dendron writes the label of a wikilink first: ``[[label|note]]``. Only the existing notes tell which
 order was meant, so links are parsed in Obsidian's order, and `Link.turned` swaps the two.
@@ -42,9 +42,23 @@ _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
     re.MULTILINE,
 )
+_SHORTCODE = re.compile(
+    r"(?<!\\)\[(?P<alias>(?:[^\[\]\\\n]|\\.)*)\]\([ \t]*\{\{[<%][ \t]*(?:rel)?ref[ \t]+(?:path=)?"
+    r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%\n]*[>%]\}\}[^\s()]*[ \t]*\)"
+)
+"""A link to a page as Hugo writes it: ``[Leek]({{< ref "garden/leek" >}})``."""
 IN_VAULT = "dendron://"
 """The prefix of a Dendron link that names both a vault and a note."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+
+
+_MARKDOWN_FORMS = (
+    ("](", _MARKDOWN),
+    ("]:", _DEFINITION),
+    ("</", _ANCHOR),
+    ("{{", _SHORTCODE),
+)
+"""What a text holds that may have links of a form, and how these look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +101,8 @@ def unpack_links(packed: str) -> tuple[Link, ...]:
 class PlacedLink:
     """A link in a body with the offsets of the link, target, heading and a definition's label.
 
-    `quoted` means that its target stands between apostrophes, in HTML.
+    `quoted` means that its target stands in quotes, in HTML that it is in single ones; `raw` that
+    none of its characters is percent-encoded.
     """
 
     link: Link
@@ -100,6 +115,7 @@ class PlacedLink:
     heading_start: int = -1
     label_start: int = -1
     quoted: bool = False
+    raw: bool = False
 
     def turned(self) -> PlacedLink:
         """Return the wikilink with the parts before and after ``|`` swapped."""
@@ -217,7 +233,7 @@ def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
 
 
 def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
-    for sign, pattern in (("](", _MARKDOWN), ("]:", _DEFINITION), ("</", _ANCHOR)):
+    for sign, pattern in _MARKDOWN_FORMS:
         for match in _matches(pattern, text) if holds_any(text, (sign,)) else ():
             written = match["angle"] if match["angle"] is not None else match["bare"]
             target, _, heading = written.partition("#")
@@ -244,6 +260,7 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
             text,
             heading_start=heading,
         )
+    is_raw = match.re is _SHORTCODE
     low = match.start("angle") if match["angle"] is not None else match.start("bare")
     return PlacedLink(
         link,
@@ -255,5 +272,6 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         definition=match.re is _DEFINITION,
         heading_start=low + len(link.target) + 1 if link.heading else -1,
         label_start=match.start("alias"),
-        quoted=match.re is _ANCHOR and match["angle"] is None,
+        quoted=match.re in (_ANCHOR, _SHORTCODE) and (match["angle"] is None) != is_raw,
+        raw=is_raw,
     )

@@ -238,7 +238,7 @@ def retargeted(
         placed = _in_order(placed, read)
         target, heading = decide(placed.link), head(placed.link)
         if target is not None:
-            target = target.replace("'", "%27") if placed.quoted else target
+            target = _as_placed(target, placed)
             yield placed.target_start, placed.target_end, target
         if heading is not None:
             end = placed.heading_start + len(placed.link.heading or "")
@@ -249,6 +249,14 @@ def retargeted(
                 yield placed.label_start, placed.label_start + len(name), new
 
     return _with_body(_with_values(data, in_value), in_text)
+
+
+def _as_placed(target: str, placed: PlacedLink) -> str:
+    """Return a new target as it has to be written where a link stands."""
+    if not placed.raw:
+        return target.replace("'", "%27") if placed.quoted else target
+    target = unquote(target)
+    return target if placed.quoted or " " not in target else f'"{target}"'
 
 
 def _with_values(data: bytes, replace: Callable[[str, str], str | None]) -> bytes:

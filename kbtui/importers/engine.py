@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain, count, takewhile
+from itertools import chain, count, islice, takewhile
 from typing import Any, TypeAlias
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
@@ -120,19 +120,32 @@ def sources_of(opened: OpenedExport) -> Iterator[Source]:
                 return
     finally:
         opened.names, opened.head_size = names, size
+        opened.sketches.clear()
 
 
 def _find_deeper(opened: OpenedExport, asked: Sequence[Source]) -> Source | None:
     """Look further into the few large members in JSON that are left: fields come in any order."""
-    if opened.head_size >= _DEEP:
+    if opened.head_size < _DEEP:
+        left = _left(opened)
+        opened.head_size = _DEEP
+        if found := _find_among(opened, left, asked):
+            return found
+    left = [name for name in _left(opened) if name not in opened.sketches]
+    for name in left:
+        opened.draw(name)
+    return _find_among(opened, left, asked)
+
+
+def _left(opened: OpenedExport) -> list[str]:
+    """Return large members in JSON of which more could tell what they are."""
+    large = (name for name, head in json_members(opened) if len(head) == opened.head_size)
+    return [*islice(large, _MAX_DEEP)]
+
+
+def _find_among(opened: OpenedExport, some: list[str], asked: Sequence[Source]) -> Source | None:
+    if not some:
         return None
-    left = [name for name, head in json_members(opened) if len(head) == opened.head_size][
-        :_MAX_DEEP
-    ]
-    opened.head_size = _DEEP
-    if not left:
-        return None
-    names, opened.names = opened.names, left
+    names, opened.names = opened.names, some
     found = find_source(opened, asked)
     opened.names = names
     return found

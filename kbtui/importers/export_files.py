@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
 from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.importers.json_stream import sketch
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 
@@ -64,6 +65,7 @@ class OpenedExport:
         done: Bytes read so far.
         taken: Names of members that a source has read, or knows to contain nothing more.
         head_size: How many bytes of a member tell sources what it is.
+        sketches: What tells it instead of members whose beginning doesn't.
         account: What counts the texts of its records that come to nothing, during an import.
     """
 
@@ -80,6 +82,7 @@ class OpenedExport:
         self.done = 0
         self.taken: set[str] = set()
         self.head_size = 64 << 10
+        self.sketches: dict[str, bytes] = {}
         self.account: TakesRecords | None = None
         self._heads: dict[str, bytes] = {}
         self._cached_size = 0
@@ -177,6 +180,8 @@ class OpenedExport:
         cached until they are opened.
         """
         size = size or self.head_size
+        if name in self.sketches:
+            return self.sketches[name]
         if name in self._heads:
             return self._heads[name][:size]
         try:
@@ -190,6 +195,11 @@ class OpenedExport:
             self._heads[name] = head
             self._cached_size += len(head)
         return head
+
+    def draw(self, name: str) -> None:
+        """Sketch a member in JSON, whose first bytes don't tell what it is."""
+        with contextlib.suppress(UnreadableError), self._open(name) as stream:
+            self.sketches[name] = sketch(stream)
 
     def _count(self, size: int) -> None:
         self.done += size

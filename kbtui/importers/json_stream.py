@@ -14,7 +14,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import IO, Any, TypeAlias
 
 from kbtui.errors import UnreadableError
@@ -33,6 +35,8 @@ _MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most th
 
 
 _MAX_SHARED = 100  # texts
+_SKETCHED = 4  # levels of a file in small, and then of a value in it
+_BEGUN, _MAX_MEMBERS = 200, 100  # characters of a text, members of an object in a file in small
 _DECODER = json.JSONDecoder(strict=False)
 Pairs: TypeAlias = Sequence[tuple[str, Any]]
 """The members of an object. A text may be packed; a list with such a text is a tuple."""
@@ -198,12 +202,13 @@ class _Window:
         self.at += 1
         return name
 
-    def skip(self) -> bool:
+    def skip(self, within: int = 0) -> bool:
         """Skip the value at the current position by its brackets; return False if it has no end.
 
-        What is left of one that was being decoded by its members is skipped as well.
+        What is left of one that was being decoded by its members is skipped as well, and so is that
+        of the lists and objects `within` which the position is.
         """
-        depth, self._open = self._open, 0
+        depth, self._open = self._open + within, 0
         while True:
             for token in _TOKEN.finditer(self.text, self.at):
                 self.at = token.end()
@@ -277,6 +282,50 @@ def elements(
         beside(rest)
     else:
         yield Broken(1, "it is no JSON: it begins with neither [ nor {", ends=True)
+
+
+def sketch(stream: IO[bytes]) -> bytes:
+    """Return a file of JSON in small: of each list the first item, of each text how it begins.
+
+    What stands behind a damaged place is not in it.
+    """
+    return json.dumps(_sketched(_Window(stream, plain), _SKETCHED)).encode()
+
+
+def _sketched(window: _Window, depth: int) -> Any:
+    sign = window.peek() if depth else ""
+    if sign not in ("[", "{"):
+        with suppress(_ElementError, UnreadableError):
+            return _small(window.value(), _SKETCHED)
+        return None
+    window.at += 1
+    if sign == "[":
+        if window.peek() == "]":
+            window.at += 1
+            return []
+        first = _sketched(window, depth - 1)
+        window.skip(within=1)
+        return [first]
+    members: dict[str, Any] = {}
+    with suppress(_ElementError, UnreadableError):
+        while (sign := window.peek()) not in ("}", ""):
+            if sign == ",":
+                window.at += 1
+                continue
+            name = window.name()
+            members[name] = _sketched(window, depth - 1)
+        window.at += 1
+    return members
+
+
+def _small(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return value[:_BEGUN]
+    if not depth or not isinstance(value, dict | list):
+        return value if isinstance(value, int | float) else None
+    if isinstance(value, list):
+        return [_small(each, depth - 1) for each in value[:1]]
+    return {key: _small(value[key], depth - 1) for key in islice(value, _MAX_MEMBERS)}
 
 
 def _array(window: _Window) -> Iterator[Any]:

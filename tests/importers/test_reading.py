@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.engine import sources_of
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.port import Item, Skipped
@@ -296,3 +297,24 @@ def test_a_member_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         assert len(data_of(opened, "a.md", 2 << 20)) == (1 << 20) + 1
         with pytest.raises(UnreadableError, match="larger than 1 MB"):
             data_of(opened, "a.md", 1 << 20)
+
+
+@pytest.mark.parametrize("size", [70_000, 1_200_000])
+@pytest.mark.parametrize(
+    ("export", "name"),
+    [
+        ({"conversations": [{"conversation": {"id": "1"}, "responses": []}]}, "Grok"),
+        ([{"mapping": {}, "title": "", "create_time": 1, "current_node": ""}], "ChatGPT"),
+        ({"version": 1, "blocks": [{"page-name": "a", "id": "b"}]}, "Logseq"),
+    ],
+)
+def test_what_tells_a_file_may_stand_behind_much(
+    tmp_path: Path, export: Any, name: str, size: int
+) -> None:
+    more = [{"text": "x [{" * (size // 8)}, {"text": '\\"]}' * (size // 8)}]
+    record = export[0] if isinstance(export, list) else export
+    late = {"projects": more, "n": [1, []], **record}
+    file = tmp_path / "export.json"
+    file.write_text(json.dumps([late, late] if isinstance(export, list) else late), "utf-8")
+    with OpenedExport(file) as opened:
+        assert [each.name for each in sources_of(opened)][:1] == [name]

@@ -277,6 +277,29 @@ def test_a_title_that_an_alias_repeats_is_renamed(kb: KnowledgeBase) -> None:
     assert text == "---\ntitle: &t New name\naliases: [Alpha, A]\n---\n# New name\n"
 
 
+@pytest.mark.parametrize(
+    ("head", "wanted"),
+    [
+        ("up: [[Alpha]]\n", "up: [[New name]]\n"),
+        ("up: [[Alpha#Goals|a]] # why\n", "up: [[New name#Goals|a]] # why\n"),
+        ("all:\n  - [[Alpha]]\n  - [[B]]\n", "all:\n  - [[New name]]\n  - [[B]]\n"),
+        ("all: [[[Alpha]], [[B]], x]\n", "all: [[[New name]], [[B]], x]\n"),
+        ("up: &a [[Alpha]]\nz: *a\n", "up: &a [[New name]]\nz: *a\n"),
+        ("tags: [[Alpha]]\naliases: [[Alpha]]\n", "tags: [[Alpha]]\naliases: [[Alpha]]\n"),
+    ],
+)
+def test_links_without_quotes_are_mended_in_place(
+    kb: KnowledgeBase, head: str, wanted: str
+) -> None:
+    place = kb.workspace.root / "n.md"
+    place.write_text(f"---\n{head}---\nbody\n", "utf-8")
+    kb.history.adopt(settle=0.0)
+    assert not kb.library.rename("Alpha", "New name").unmended
+    assert place.read_text("utf-8") == f"---\n{wanted}---\nbody\n"
+    kb.library.delete("New name")
+    assert "[[New name" not in place.read_text("utf-8")
+
+
 def _noted(kb: KnowledgeBase, text: str) -> Path:
     """Write a note in a folder beside Alpha's, and have it read."""
     place = kb.workspace.root / "other/n.md"
@@ -334,6 +357,7 @@ def test_functions_of_bases_that_take_a_link_follow(kb: KnowledgeBase) -> None:
         '    - file.hasLink("Alpha") # who\n'
         '    - \'file.hasLink(link("sub/Alpha.md")) || up == link("[[Alpha]]")\'\n'
         '    - "related.contains(link(\\"Alpha#x\\", \\"Alpha\\"))"\n'
+        '    - file.path == "sub/Alpha.md" && "sub/Alpha.md" != title\n'
         '    - file.name == "Alpha"\n'
         '    - file.hasTag("Alpha")\n'
     )
@@ -342,6 +366,7 @@ def test_functions_of_bases_that_take_a_link_follow(kb: KnowledgeBase) -> None:
     made = kb.library.rename("Alpha", "New name")
     wanted = text.replace('hasLink("Alpha")', 'hasLink("New name")')
     wanted = wanted.replace("sub/Alpha.md", "sub/New name.md").replace("[[Alpha]]", "[[New name]]")
+    wanted = wanted.replace('"sub/New name.md" !=', '"sub/Alpha.md" !=')
     assert base.read_text("utf-8") == wanted.replace('\\"Alpha#x', '\\"New name#x')
     assert made.commit is not None
     kb.history.undo(made.commit.id)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kbtui.knowledge.format.document import read_body
-from kbtui.knowledge.format.yaml_edit import Node
+from kbtui.knowledge.format.yaml_edit import LISTS_OF_WORDS, Node
 from kbtui.text import holds_any
 
 LinkKind = Literal["related", "wiki", "markdown"]
@@ -180,12 +180,16 @@ def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
 def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
     """Yield the links in a frontmatter tree parsed from `head`, which starts on line 2."""
     for key, value in tree.pairs():
-        for node in value.scalars():
-            if key.value == "related" and node.value.strip():
-                yield related_link(node.value, 2 + head.count("\n", 0, node.start))
-            elif "[[" in node.value:
+        for node in value.walk():
+            is_bare = node.is_bracketed and key.value not in LISTS_OF_WORDS
+            text = head[node.start : node.end] if is_bare else node.value
+            if node.is_alias or (node.kind != "scalar" and not is_bare):
+                continue
+            if key.value == "related" and text.strip():
+                yield related_link(text, 2 + head.count("\n", 0, node.start))
+            elif "[[" in text:
                 line = 2 + head.count("\n", 0, node.start)
-                yield from (placed.link for placed in links_in_value(node.value, line))
+                yield from (placed.link for placed in links_in_value(text, line))
 
 
 def links_in_text_of(head: str) -> Iterator[Link]:

@@ -111,10 +111,18 @@ class Node:
                 yield from child.keys()
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all below it that are written there."""
+        """Yield this node and all below it that are written there, except keys."""
         yield self
-        for child in () if self.is_alias else self.children:
+        step = 2 if self.kind == "mapping" else 1
+        for child in () if self.is_alias else self.children[step - 1 :: step]:
             yield from child.walk()
+
+    @property
+    def is_bracketed(self) -> bool:
+        """Whether it is a list in a list, which is how YAML reads a bare ``[[link]]``."""
+        inner = self.children[0] if self.kind == "list" and len(self.children) == 1 else self
+        is_double = inner is not self and inner.kind == "list" and inner.start == self.start + 1
+        return is_double and inner.end == self.end - 1 and not self.is_alias
 
     def scalars(self) -> Iterator[Node]:
         """Yield every scalar in this subtree that is written there, except keys."""
@@ -303,6 +311,8 @@ _INSERT_AFTER = {"updated": "created", "created": "type"}
 _TEXTS = frozenset(  # properties that hold text
     {"title", "summary", "description", "aliases", "alias", "tags", "tag", "related"}
 )
+LISTS_OF_WORDS = frozenset({"aliases", "alias", "tags", "tag", "related"})
+"""Properties in which lists in lists are words."""
 _DASH = re.compile(r"^[ \t]*-", re.MULTILINE)
 
 Edit = tuple[int, int, str]
@@ -370,11 +380,14 @@ def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None
     """Replace every scalar by ``replace(top_level_key, value)``; None leaves it unchanged.
 
     `replace` is also called with a scalar as written, so that what it changes there is all that
-    changes: quotes, escapes, indentation and line breaks stay.
+    changes: quotes, escapes, indentation and line breaks stay. A bare ``[[link]]`` counts as one.
 
     Raises:
         FrontmatterError: a value can't be replaced without touching others.
     """
+    bare = _with_bare_links(text, root, replace)
+    if bare != text:
+        text, root = bare, read_tree(bare)
     wanted: list[tuple[Node, str, str]] = []
     written: list[Edit] = []
     for key, value in root.pairs():
@@ -396,6 +409,28 @@ def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None
     changed = _apply(text, edits)
     if not _has_scalars(changed, root, expected):
         raise FrontmatterError("a value can't be changed without touching others")
+    return changed
+
+
+def _with_bare_links(text: str, root: Node, replace: Callable[[str, str], str | None]) -> str:
+    """Replace every bare ``[[link]]``, which is no scalar."""
+    edits: list[Edit] = []
+    inner: dict[int, list[str]] = {}
+    for key, value in root.pairs():
+        for node in value.walk() if key.value not in LISTS_OF_WORDS else ():
+            raw = text[node.start : node.end]
+            new = replace(key.value, raw) if node.is_bracketed else None
+            if new is not None and new != raw:
+                edits.append((node.start, node.end, new))
+                scalars = [*node.scalars()]
+                inner |= {id(each): [] for each in scalars}
+                inner[id(scalars[0])] = [each.value for each in read_tree(f"x: {new}\n").scalars()]
+    if not edits:
+        return text
+    expected = [new for each in root.scalars() for new in inner.get(id(each), [each.value])]
+    changed = _apply(text, edits)
+    if not _has_scalars(changed, root, expected):
+        raise FrontmatterError("a link without quotes can't be changed without touching others")
     return changed
 
 

@@ -1,4 +1,4 @@
-"""Follows renames in Obsidian's ``.base`` files: in the arguments of functions that take a link."""
+"""Follows renames in Obsidian's ``.base`` files: in links that a function takes, and in paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kbtui.knowledge.linking.repair import Move
 
 SUFFIX = ".base"
 _CALL = re.compile(
-    r"(?P<call>\b(?:link|file|hasLink)\(\s*)(?P<quote>\\?[\"'])(?P<target>[^\n]*?)(?P=quote)"
+    r"(?P<call>\b(?:link|file|hasLink)\(\s*|\bfile\.path\s*[!=]=\s*)(?P<quote>\\?[\"'])(?P<target>[^\n]*?)(?P=quote)"
 )
 
 

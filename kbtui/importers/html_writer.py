@@ -62,6 +62,8 @@ _TYPED = frozenset(("", "text", "search", "email", "url", "tel", "number", "date
 """Kinds of fields whose value a person reads."""
 _EMBEDDED = ("iframe", "embed", "video", "audio", "source", "object")
 """Tags that show what is at an address."""
+_SOURCES = ("src", "data-src", "data-original", "data-lazy-src")
+"""Where a picture's address stands, in pages that load it late."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _VERBATIM = _CODE | {"pre"}
 _HEADINGS = frozenset(f"h{number}" for number in range(10))
@@ -71,8 +73,12 @@ _ENDS = {
     **dict.fromkeys(("td", "th"), ("td", "th")),
     "tr": ("td", "th", "tr"),
     **dict.fromkeys(_GROUPS, ("td", "th", "tr", *_GROUPS)),
+    "li": ("li",),
+    **dict.fromkeys(("dt", "dd"), ("dt", "dd")),
 }
-"""The parts of a table that end where another begins."""
+"""The parts of a table or list that end where another begins."""
+_WHOLES = {"li": ("table", *_LISTS), **dict.fromkeys(("dt", "dd"), ("table", "dl"))}
+"""In what those of a list are; those of a table are in a table."""
 _PAD, _RULE = "\x01", "\x02"
 """Where a row is filled up, and the line below a head is drawn, once a table's width is known."""
 _SIGNS = str.maketrans("", "", _PAD + _RULE)
@@ -220,10 +226,10 @@ class _Writer(HTMLParser):
         self._pop()
 
     def _end_before(self, tag: str) -> None:
-        """Close what the start of a part of a table ends, whose end tag may be left out."""
+        """Close what the start of a part of a table or list ends; its end tag may be left out."""
         for number in range(len(self._stack) - 1, 0, -1):
             name = self._stack[number].name
-            if name == "table":
+            if name in _WHOLES.get(tag, ("table",)):
                 return
             if name in _ENDS[tag]:
                 while len(self._stack) > number:
@@ -284,7 +290,8 @@ class _Writer(HTMLParser):
             parts.append((tag, "\n\n---\n\n" if tag == "hr" else ""))
 
     def _picture(self, attributes: Attributes) -> tuple[str, str]:
-        address, alt = _address(attributes.get("src", "")), attributes.get("alt", "")
+        found = (_address(attributes.get(name, "")) for name in _SOURCES)
+        address, alt = next(filter(None, found), ""), attributes.get("alt", "")
         is_kept = not self._is_inline or self._parent.name in ("td", "th", "a")
         return ("img" if address else "", f"![{alt}]({address})" if address and is_kept else alt)
 
@@ -352,7 +359,7 @@ class _Writer(HTMLParser):
         parts = element.parts
         edge = element.name if element.name in _BLOCKS or _is_heading(element.name) else ""
         kinds = [edge, *(kind for kind, _ in parts), edge]
-        in_list = self._names.get("li")
+        in_list = self._names.get("li") or element.name in _LISTS
         for number, (kind, text) in enumerate(parts):
             if kind:
                 is_apart = kind in _LISTS and not in_list and _is_before_text(parts, number)
@@ -418,6 +425,8 @@ class _Writer(HTMLParser):
         return f"\n\n{'#' * level} {_ANY_SPACE.sub(' ', text.strip())}\n\n"
 
     def _list(self, _element: _Element, text: str) -> str:
+        if (outer := self._parent.name) in _LISTS:  # right in a list: below the item before
+            return f"{_indented(text.strip(chr(10)), 2 if outer == 'ul' else 3)}\n"
         return f"\n{text.rstrip()}" if self._names.get("li") else f"\n\n{text}"
 
     def _quote(self, _element: _Element, text: str) -> str:

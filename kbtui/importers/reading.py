@@ -501,6 +501,20 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def texts_in(value: Any, is_shown: Callable[[Record], object] = bool) -> Iterator[str]:
+    """Yield the texts of a content: of a string, of a block with ``text``, or of a list of both.
+
+    Of blocks, those that `is_shown` accepts.
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts_in(each, is_shown)
+    elif (block := record_of(value)) and is_shown(block):
+        yield block.text("text") or block.record("text").text("value")
+
+
 def paragraphs(texts: Iterable[str]) -> str:
     """Join non-empty texts as paragraphs."""
     return "\n\n".join(filter(None, (text.strip() for text in texts)))

@@ -168,6 +168,14 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
     missing: list[str] = []
     rows = drained(bubbles) if bubbles else _rows(database, id_, headers, missing)
     found = _conversation(id_, record, "name", rows)
+    missing = 0
+    for header in headers if not bubbles else ():
+        bubble = database.value(f"bubbleId:{id_}:{header.text('bubbleId')}")
+        missing += bubble is None
+        bubbles.append(record_of(bubble))
+    if headers and (apart := _apart(database, id_, headers)):
+        why = f"{counted(apart, 'message')} of it that its list doesn't name: they were taken back."
+        yield Skipped(place, why)
     if missing:
         why = f"{len(missing):,} of its {len(headers):,} messages aren't in the database."
         yield Skipped(place, why, lost=True)
@@ -187,6 +195,13 @@ def _rows(
         if bubble is None:
             missing.append(key)
         yield record_of(bubble)
+
+
+def _apart(database: _Database, id_: str, headers: list[Record]) -> int:
+    """Return how many messages of a conversation its list doesn't name."""
+    listed = {f"bubbleId:{id_}:{each.text('bubbleId')}" for each in headers}
+    others = (key for key in database.keys(f"bubbleId:{id_}") if key not in listed)
+    return sum(_message(record_of(database.value(key)), Counter()) is not None for key in others)
 
 
 def _conversation(

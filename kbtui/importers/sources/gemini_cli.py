@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of
+from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Skipped
 from kbtui.importers.reading import (
     OF_A_SUBAGENT,
@@ -25,9 +25,9 @@ from kbtui.importers.reading import (
     json_lines,
     json_list,
     json_source,
-    paragraphs,
     records_of,
     role_of,
+    texts_in,
 )
 
 _SETUP = re.compile(
@@ -108,12 +108,10 @@ def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     named.update(["thought"] * len(message.records("thoughts")))
     named.update(["step of a tool"] * len(message.records("toolCalls")))
     said = message.get("displayContent") or message.get("content") or message.get("parts")
-    parts = records_of(said)
+    parts = records_of(said if isinstance(said, list) else [said])
     named.update(["step of a tool"] * sum("functionCall" in part for part in parts))
     named.update(["file"] * sum("inlineData" in part or "fileData" in part for part in parts))
-    text = paragraphs(
-        [message.text("content"), *(each.text("text") for each in parts if not each.get("thought"))]
-    )
+    text = words_of("".join(texts_in(said, lambda part: not part.get("thought"))))
     if "parts" in message and _SETUP.match(text):
         named.update(["notice of the program"])
         return None

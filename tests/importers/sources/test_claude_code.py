@@ -237,3 +237,49 @@ def test_history_written_again_under_new_ids_counts_once(tmp_path: Path, read: A
     last = said("And deep?", "u3", parentUuid="a2", timestamp="2026-05-01T10:05:00.000Z")
     found = only(read(SOURCE, put(tmp_path / "a.jsonl", *history("1"), *history("2"), last)))
     assert [each.text for each in found.messages] == ["How wide?", "Two.", "And deep?"]
+
+
+def queue(operation: str, content: Any = None, **more: Any) -> dict[str, Any]:
+    shape = {"type": "queue-operation", "operation": operation, "sessionId": "s-1"}
+    return {**shape, "timestamp": "2026-05-01T10:00:01Z", "content": content, **more}
+
+
+def attached(prompt: Any, **more: Any) -> dict[str, Any]:
+    shape = {"type": "attachment", "timestamp": "2026-05-01T10:00:02Z", "uuid": "a1"}
+    return {**shape, "attachment": {"type": "queued_command", "prompt": prompt, **more}}
+
+
+WAITING = "Mind the nest."
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ([queue("enqueue", WAITING), queue("remove", reason="absorbed_mid_turn")], 1),
+        ([queue("enqueue", WAITING)], 1),
+        ([queue("enqueue", WAITING), queue("dequeue"), said(WAITING, "u2", parentUuid="u1")], 1),
+        ([queue("enqueue", WAITING), queue("enqueue", "Go."), said(f"{WAITING}\nGo.", "u2")], 1),
+        ([queue("enqueue", WAITING), attached(WAITING, commandMode="prompt")], 1),
+        ([attached(WAITING)], 1),
+        ([attached([{"type": "text", "text": WAITING}, {"type": "image", "source": {}}])], 1),
+        ([queue("enqueue", [{"type": "text", "text": WAITING}])], 1),
+        ([queue("enqueue", WAITING), queue("popAll", WAITING)], 0),
+        ([queue("enqueue", WAITING), queue("popAll")], 0),
+        ([attached(WAITING, commandMode="task-notification")], 0),
+        (
+            [
+                queue("enqueue", "/compact"),
+                queue("enqueue", "<task-notification>x</task-notification>"),
+            ],
+            0,
+        ),
+    ],
+)
+def test_a_prompt_that_waited_in_the_queue_comes_once(
+    lines: list[Any], count: int, tmp_path: Path, read: Any
+) -> None:
+    reply = line("assistant", "It hovers.", "b1", "u1", message={"id": "m1"})
+    talk = only(read(SOURCE, put(tmp_path / "a.jsonl", said("Why?"), *lines, reply)))
+    texts = [each.text for each in talk.messages]
+    assert sum(text.count(WAITING) for text in texts) == count
+    assert (texts[0], texts[-1], len(texts)) == ("Why?", "It hovers.", 2 + count)

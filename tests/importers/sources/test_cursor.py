@@ -158,3 +158,16 @@ def test_a_prompt_that_only_its_editor_held_comes_too(tmp_path: Path, read: Any)
     rows = {"composerData:a": {"conversation": [bubble(1, "", richText=rich), bubble(2, "Kites.")]}}
     (talk,) = read(SOURCE, database(tmp_path / "state.vscdb", rows))
     assert [each.text for each in talk.messages] == ["What @file\nhovers?", "Kites."]
+
+
+def test_messages_that_a_list_does_not_name_are_named(tmp_path: Path, read: Any) -> None:
+    rows = {
+        "composerData:a": {"fullConversationHeadersOnly": [{"bubbleId": "b1", "type": 1}]},
+        "bubbleId:a:b1": bubble(1, "Why does it hover?"),
+        "bubbleId:a:b2": bubble(1, "Taken back."),
+        "bubbleId:a:b3": bubble(2, "", thinking={"text": "Hm."}),
+    }
+    named, talk = read(SOURCE, database(tmp_path / "state.vscdb", rows))
+    assert [each.text for each in talk.messages] == ["Why does it hover?"]
+    assert named.why.startswith("1 message of it")
+    assert not named.lost

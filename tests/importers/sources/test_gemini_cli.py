@@ -81,3 +81,15 @@ def test_gemini_cli_checkpoints_are_conversations(tmp_path: Path, read: Any) -> 
     assert [each.text for each in found.messages] == ["How deep?", "23 metres."]
     assert found.id == "checkpoint-well"
     assert dict(found.named) == {"notice of the program": 2, "step of a tool": 1}
+
+
+def test_a_content_is_a_text_a_part_or_a_list_of_both(tmp_path: Path, read: Any) -> None:
+    messages = [
+        said("1", "user", ["How deep", {"text": " is it?"}]),
+        said("2", "gemini", {"text": "23 metres."}),
+        said("3", "user", ["And", [" wide?"]]),
+    ]
+    file = tmp_path / "session-1.json"
+    file.write_text(json.dumps({**ABOUT, "messages": messages}), "utf-8")
+    (found,) = read(SOURCE, file)
+    assert [each.text for each in found.messages] == ["How deep is it?", "23 metres.", "And wide?"]

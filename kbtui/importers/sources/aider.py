@@ -42,12 +42,17 @@ class _AiderRun:
         self._lines: list[str] = []
         self._role: Role = "assistant"
         self._fence = ""
+        self._breaks = False
 
     def take(self, line: str) -> None:
         if line.startswith("> ") or line == ">":
-            if self._fence and not line.startswith("> Tokens:"):
+            # The program ends each of its own lines with a break, the model hardly any.
+            is_amid = self._role == "assistant" and bool(self._lines)
+            is_quote = is_amid and self._breaks and not line.endswith("  ")
+            if (self._fence or is_quote) and not line.startswith("> Tokens:"):
                 self._add_line("assistant", line)
                 return
+            self._breaks = self._breaks or line.endswith("  ")
             self._fence = ""
             self._end_message()
             self._named["notice of the program"] += 1

@@ -5,6 +5,7 @@ Notes in the bin aren't imported. Pictures and recordings become files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of, relative_link
+from kbtui.importers.markup import line_of, relative_link, to_markdown
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
     IN_BIN,
@@ -33,6 +34,10 @@ _TITLE_WIDTH = 80
 _STAMPS = ("createdTimestampUsec", "userEditedTimestampUsec")
 _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
 _FILES = "files"
+_MARKED = re.compile(
+    r"<(?:h\d|b|strong|i|em|s|del)\b|font-weight:\s*(?:bold|[6-9]00)|font-style:\s*italic"
+    r"|line-through"
+)
 
 
 def _exports(opened: OpenedExport) -> Iterator[str]:
@@ -130,9 +135,9 @@ def _place(name: str, path: str, files: dict[str, str]) -> str:
 
 def _parts(record: Record, attached: Sequence[str], links: Mapping[str, str]) -> Iterator[str]:
     """Yield text, checklist, links and attachments as Markdown, "" for what is missing."""
-    yield record.words("textContent")
+    yield _written(record, "textContent")
     yield "\n".join(
-        f"- [{'x' if each.get('isChecked') is True else ' '}] {each.line('text')}"
+        f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(_written(each, 'text'))}"
         for each in record.records("listContent")
     )
     pages = ((each.line("title"), each.line("url")) for each in record.records("annotations"))
@@ -142,6 +147,12 @@ def _parts(record: Record, attached: Sequence[str], links: Mapping[str, str]) ->
         yield f"{sign}[{PurePosixPath(path).name}]({link})"
     missing = [path for path in attached if path not in links]
     yield f"Attached: {', '.join(missing)}" if missing else ""
+
+
+def _written(record: Record, name: str) -> str:
+    """Return a text as it was written: as Markdown if it has marks, which only its page says."""
+    text, page = record.words(name), record.words(f"{name}Html")
+    return to_markdown(page) if _MARKED.search(page) or name not in record else text
 
 
 def _time(micros: Any) -> datetime | None:

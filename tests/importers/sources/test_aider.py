@@ -98,3 +98,13 @@ def test_it_is_found_in_the_folder_of_a_project(tmp_path: Path, read: Any) -> No
     talks, _ = of(project / ".aider.chat.history.md", HISTORY, read)
     found = [each for each in read(SOURCE, project) if isinstance(each, ImportedConversation)]
     assert [each.id for each in found] == [each.id for each in talks]
+
+
+def test_a_quote_in_an_answer_is_no_notice_of_a_program_that_ends_its_lines(
+    tmp_path: Path, read: Any
+) -> None:
+    said = "It is said:\n\n> It faces\n> the wind.\n\nSo it is."
+    text = f"\n# aider chat started at 2025-06-19 14:32:16\n\n> Aider v0.90  \n\n#### Why?  \n\n{said}\n"
+    (talk,), _ = of(tmp_path / "a.md", f"{text}\n> Tokens: 2k sent.  \n> Applied edit  \n", read)
+    assert [each.text for each in talk.messages] == ["Why?", said]
+    assert dict(talk.named) == {"notice of the program": 3}

@@ -79,3 +79,14 @@ def test_the_bin_and_empty_notes_are_counted_and_cut_ones_told(tmp_path: Path, r
 def test_a_note_in_the_archive_is_filed_apart(tmp_path: Path, read: Any) -> None:
     (found,) = read(SOURCE, written(tmp_path / "a.json", note(isArchived=True)))
     assert found.folder == "archive"
+
+
+def test_marks_of_a_note_are_kept_which_only_its_page_says(tmp_path: Path, read: Any) -> None:
+    page = '<h1 dir="ltr">Leeks</h1><p><span style="font-weight:700">two</span> of them</p>'
+    items = [{"text": "Salt", "textHtml": "<p><i>Salt</i></p>", "isChecked": True}]
+    more = note(textContent="Leeks\ntwo of them", textContentHtml=page, listContent=items)
+    (found,) = read(SOURCE, written(tmp_path / "a.json", more))
+    assert found.text == "# Leeks\n\n**two** of them\n\n- [x] *Salt*"
+    more = {key: value for key, value in note().items() if key != "textContent"}
+    (found,) = read(SOURCE, written(tmp_path / "b.json", more))
+    assert found.text == "Leeks"

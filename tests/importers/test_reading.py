@@ -26,6 +26,7 @@ from kbtui.importers.reading import (
     read_each,
     read_records,
     role_of,
+    texts_in,
 )
 
 if TYPE_CHECKING:
@@ -318,3 +319,18 @@ def test_what_tells_a_file_may_stand_behind_much(
     file.write_text(json.dumps([late, late] if isinstance(export, list) else late), "utf-8")
     with OpenedExport(file) as opened:
         assert [each.name for each in sources_of(opened)][:1] == [name]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("a", ["a"]),
+        (["a", {"type": "text", "text": "b"}, ["c"]], ["a", "b", "c"]),
+        ({"text": {"value": "a"}}, ["a"]),
+        ([{"type": "thinking", "text": "no"}, {"type": "text", "text": "a"}, None, 3], ["a"]),
+        (None, []),
+    ],
+)
+def test_a_content_is_a_text_or_blocks_or_both(content: Any, texts: list[str]) -> None:
+    found = texts_in(content, lambda block: block.get("type") != "thinking")
+    assert [*filter(None, found)] == texts

@@ -20,6 +20,7 @@ from kbtui.importers.reading import (
     read_each,
     read_records,
     role_of,
+    texts_in,
     time_of,
 )
 
@@ -67,7 +68,7 @@ def _message(item: Record, named: Counter[str]) -> ImportedMessage | None:
         named.update(filter(None, [_HIDDEN.get(message.text("role"))]))
         return None
     parts = message.records("content")
-    text = paragraphs([message.text("content"), *(part.text("text") for part in parts)])
+    text = paragraphs(texts_in(message.get("content")))
     pictures = ["picture" for part in parts if part.get("type") == "imageUrl"]
     context = item.lines("contextItems", "name")
     named.update(["step of a tool"] * len(message.records("toolCalls")))

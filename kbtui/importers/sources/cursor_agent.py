@@ -27,6 +27,7 @@ from kbtui.importers.reading import (
     paragraphs,
     read_each,
     role_of,
+    texts_in,
 )
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
@@ -115,7 +116,7 @@ def _message(line: Record, named: Counter[str]) -> ImportedMessage | None:
     message = line.record("message")
     blocks = message.records("content")
     named.update(filter(None, (_HIDDEN.get(each.line("type")) for each in blocks)))
-    text = paragraphs([message.text("content"), *(each.text("text") for each in blocks)])
+    text = paragraphs(texts_in(message.get("content")))
     return _said(line.get("role"), text)
 
 

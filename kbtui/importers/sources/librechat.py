@@ -14,6 +14,7 @@ from kbtui.importers.reading import (
     paragraphs,
     place_of,
     record_source,
+    texts_in,
 )
 from kbtui.importers.trees import branch_of
 
@@ -70,8 +71,7 @@ def _branch(messages: list[Record]) -> tuple[list[Record], int]:
 
 def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     blocks = message.records("content")
-    shown = [each for each in blocks if each.get("type") == "text"]
-    texts = [each.text("text") or each.record("text").text("value") for each in shown]
+    texts = texts_in(message.get("content"), lambda block: block.get("type") == "text")
     text = paragraphs(dict.fromkeys(each.strip() for each in (message.text("text"), *texts)))
     attached = tuple(message.lines("files", "filename"))
     named.update(filter(None, (_HIDDEN.get(each.text("type")) for each in blocks)))

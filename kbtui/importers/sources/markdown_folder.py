@@ -15,13 +15,15 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import decoded, line_of
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import IN_BIN, data_of, read_each
+from kbtui.knowledge.catalog.catalog import is_generated_only
 from kbtui.text import clean, counted
 from kbtui.workspace.layout import is_conflict_copy
 from kbtui.workspace.scan import ATTACHMENTS
 
 _NOTES = (".md", ".markdown")
 BESIDE = ATTACHMENTS - {*_NOTES} | {".canvas", ".base"}
-_IGNORED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
+_IGNORED = frozenset({"node_modules", "__pycache__", "__MACOSX"})
+_INDEX = "INDEX.md"
 _BINS = frozenset({".trash", ".Trash", ".recycle"})
 _MAX_NAMED = 5
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -68,7 +70,12 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 def _read_one(opened: OpenedExport, name: str) -> Iterator[Item]:
     path = PurePosixPath(name)
     is_note = path.suffix.lower() in _NOTES
-    yield read_note(opened, name, path) if is_note else read_file(opened, name, name)
+    item = read_note(opened, name, path) if is_note else read_file(opened, name, name)
+    is_index = (
+        path.name == _INDEX and isinstance(item, ImportedNote) and is_generated_only(item.text)
+    )
+    if not is_index:  # kbtui makes a new one
+        yield item
 
 
 SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read, is_any=True)

@@ -22,6 +22,7 @@ from kbtui.importers.reading import (
     place_of,
     record_source,
     role_of,
+    texts_in,
 )
 from kbtui.importers.trees import branch_of, parents_of
 
@@ -79,9 +80,7 @@ def _branch(chat: Record) -> tuple[list[Record], int]:
 
 
 def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
-    text = message.text("content") or paragraphs(
-        each.text("text") for each in message.records("content")
-    )
+    text = paragraphs(texts_in(message.get("content")))
     if "<details" in text:
         named.update(_KINDS.get(each[1], "step of a tool") for each in _DETAILS.finditer(text))
         text = _DETAILS.sub("", text)

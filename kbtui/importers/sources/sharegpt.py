@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import digest, line_of, to_markdown
+from kbtui.importers.markup import digest, line_of, to_markdown, words_of
 from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
@@ -20,6 +20,7 @@ from kbtui.importers.reading import (
     json_list,
     json_source,
     paragraphs,
+    texts_in,
 )
 
 _LISTS = ("conversations", "messages", "conversation", "items")
@@ -89,7 +90,7 @@ def _messages(turn: Record) -> Iterator[ImportedMessage]:
     time = turn.time("timestamp", "create_time")
     for speaker, name in parts:
         role = _ROLES.get(speaker)
-        text = turn.words(name) or paragraphs(each.words("text") for each in turn.records(name))
+        text = paragraphs(map(words_of, texts_in(turn.get(name))))
         if text.startswith('<div class="markdown'):
             text = to_markdown(text)
         if role and text:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
 from kbtui.errors import NotFoundError, UnreadableError
 from kbtui.importers.json_stream import sketch
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _LOGS = (".jsonl", ".json", ".gz", ".zst")
 _TRANSCRIPTS = "agent-transcripts"
 """The folder in which Cursor's logs are, of which older ones are plain text."""
 _PACKED_LOGS = (".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
+_ELSEWHERE = "It is a link to another place, which isn't followed."
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TEXT_SUFFIXES = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
@@ -93,7 +94,7 @@ class OpenedExport:
         with storage_errors(f"Can't read {path}"):
             self._is_dir = path.is_dir()  # every source asks for every member
             if self._is_dir:
-                self.names = sorted(_walk(path))
+                self.names = sorted(_walk(path, self.refused))
             elif _is_zip(path):
                 self._open_zip()
             else:
@@ -221,6 +222,7 @@ class OpenedExport:
         infos = self._zip.infolist()
         # Some programs of Windows separate folders as Windows does, against the standard.
         is_of_windows = not any("/" in info.filename for info in infos)
+        left = 0
         for info in infos:
             name = info.filename
             if info.is_dir() or (is_of_windows and name.endswith("\\")):
@@ -233,6 +235,11 @@ class OpenedExport:
                 name = name.replace("\\", "/") if is_of_windows else name
                 self._infos[name] = info
                 self.names.append(name)
+            else:
+                left += 1
+        if left:
+            place = counted(left, "more file")
+            self.refused.append((place, f"The first {_MAX_MEMBERS:,} of a zip are read."))
         self.names.sort()
 
 
@@ -314,11 +321,13 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def _walk(folder: Path, refused: list[tuple[str, str]]) -> Iterator[str]:
     """Yield the paths of the files under a folder, without hidden files and symbolic links.
 
-    Of the hidden folders of agents, their logs are among them.
+    Of the hidden folders of agents, their logs are among them. Links to what is elsewhere are
+    added to `refused`.
     """
+    real = folder.resolve()
     for base, folders, names in os.walk(folder):
         parts = Path(base).relative_to(folder).parts
         is_agents = not _AGENTS.isdisjoint(parts)
@@ -330,6 +339,18 @@ def _walk(folder: Path) -> Iterator[str]:
             is_shown = not name.startswith(".") or name in _HIDDEN_EXPORTS
             if is_shown and _is_ordinary(f"{base}/{name}"):
                 yield "/".join((*parts, name))
+            elif is_shown and _leads_out(f"{base}/{name}", real):
+                refused.append((clean_line("/".join((*parts, name))), _ELSEWHERE))
+        links = (name for name in folders if _leads_out(f"{base}/{name}", real))
+        refused += [(clean_line("/".join((*parts, name))), _ELSEWHERE) for name in links]
+
+
+def _leads_out(file: str, folder: Path) -> bool:
+    """Return whether a link leads to what is there, and not in a folder."""
+    place = Path(file)
+    with contextlib.suppress(OSError, RuntimeError):
+        return place.is_symlink() and not place.resolve(strict=True).is_relative_to(folder)
+    return False
 
 
 def _is_ordinary(file: str) -> bool:

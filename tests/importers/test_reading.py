@@ -334,3 +334,34 @@ def test_what_tells_a_file_may_stand_behind_much(
 def test_a_content_is_a_text_or_blocks_or_both(content: Any, texts: list[str]) -> None:
     found = texts_in(content, lambda block: block.get("type") != "thinking")
     assert [*filter(None, found)] == texts
+
+
+def test_links_to_other_places_are_named_and_not_followed(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "in"
+    elsewhere.mkdir()
+    (elsewhere / "b.md").write_text("# B\n")
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n")
+    for name, to in {
+        "again.md": folder / "a.md",
+        "b.md": elsewhere / "b.md",
+        "more": elsewhere,
+        "self": folder,
+        "gone.md": tmp_path / "gone",
+    }.items():
+        (folder / name).symlink_to(to)
+    with OpenedExport(folder) as opened:
+        assert opened.names == ["a.md"]
+        assert [name for name, _ in opened.refused] == ["b.md", "more"]
+
+
+def test_what_a_zip_has_beyond_the_most_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.importers.export_files._MAX_MEMBERS", 2)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in "abcde":
+            packed.writestr(f"{name}.md", "# A\n")
+    with OpenedExport(tmp_path / "a.zip") as opened:
+        assert len(opened.names) == 2
+        assert opened.refused == [("3 more files", "The first 2 of a zip are read.")]

@@ -385,6 +385,7 @@ def test_references_of_hugo_follow_in_kind(kb: KnowledgeBase) -> None:
     text = (
         '[a]({{< ref "Alpha" >}}) [b]({{% relref "/sub/Alpha.md#goals" %}}) [c *d*]({{<ref "Alpha.md">}})'
         ' [e]({{< relref path="../sub/Alpha.md" lang="de" >}}) [f]({{< ref Alpha >}}#x)'
+        ' {{< include "../sub/Alpha.md" >}} {% link sub/Alpha.md %} [j]({%- link sub/Alpha.md -%}#x)'
         ' [g]({{< figure "Alpha" >}}) `[h]({{< ref "Alpha" >}})` [i]({{< ref "B" >}})\n'
     )
     place = _noted(kb, text)
@@ -398,7 +399,7 @@ def test_references_of_hugo_follow_in_kind(kb: KnowledgeBase) -> None:
     kb.history.undo(made.commit.id)
     kb.library.delete("Alpha")
     kept = ' [g]({{< figure "Alpha" >}}) `[h]({{< ref "Alpha" >}})` [i]({{< ref "B" >}})\n'
-    assert place.read_text("utf-8") == f"a b c *d* e f{kept}"
+    assert place.read_text("utf-8") == f"a b c *d* e f   j{kept}"
 
 
 def _moved_by_another_program(root: Path) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 There are three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block,
 alias, and embedded with ``!``; in the body and in any frontmatter value, as in Obsidian), and
-relative Markdown links, including reference definitions, HTML's ``<a href>`` and Hugo's
-``{{< ref "page" >}}``. A link may stand in the text of another. Links in code are ignored.
+relative Markdown links, including reference definitions, HTML's ``<a href>`` and tags of sites'
+generators. A link may stand in the text of another. Links in code are ignored.
 
 Dendron writes the label of a wikilink first: ``[[label|note]]``. Only the existing notes tell which
 order was meant, so links are parsed in Obsidian's order, and `Link.turned` swaps the two.
@@ -42,23 +42,30 @@ _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
     re.MULTILINE,
 )
-_SHORTCODE = re.compile(
-    r"(?<!\\)\[(?P<alias>(?:[^\[\]\\\n]|\\.)*)\]\([ \t]*\{\{[<%][ \t]*(?:rel)?ref[ \t]+(?:path=)?"
-    r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%\n]*[>%]\}\}[^\s()]*[ \t]*\)"
+_TAG = (
+    r"(?:\{\{[<%][ \t]*(?:(?:rel)?ref|include|embed)[ \t]+(?:path=)?"
+    r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%\n]*[>%]\}\}"
+    r"|\{%-?[ \t]*link[ \t]+(?P<liquid>[^%{}\n]*[^%{}\s-])[ \t]*-?%\})"
 )
-"""A link to a page as Hugo writes it: ``[Leek]({{< ref "garden/leek" >}})``."""
+_SHORTCODE = re.compile(
+    rf"(?<!\\)\[(?P<alias>(?:[^\[\]\\\n]|\\.)*)\]\([ \t]*{_TAG}[^\s()]*[ \t]*\)"
+)
+_SHORTCODE_ALONE = re.compile(rf"(?<!\()(?<!\([ \t])(?P<alias>){_TAG}")
+"""Tags of sites' generators that name a page: ``[Leek]({{< ref "garden/leek" >}})``, as Hugo and
+Quarto write it, ``{% link leek.md %}``, as Jekyll does, and such a tag by itself."""
 IN_VAULT = "dendron://"
 """The prefix of a Dendron link that names both a vault and a note."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
 _MARKDOWN_FORMS = (
-    ("](", _MARKDOWN),
-    ("]:", _DEFINITION),
-    ("</", _ANCHOR),
-    ("{{", _SHORTCODE),
+    (("](",), _MARKDOWN),
+    (("]:",), _DEFINITION),
+    (("</",), _ANCHOR),
+    (("{{", "{%"), _SHORTCODE),
+    (("{{", "{%"), _SHORTCODE_ALONE),
 )
-"""What a text holds that may have links of a form, and how these look."""
+"""What one of a text holds that may have links of a form, and how these look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +244,26 @@ def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
 
 
 def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
-    for sign, pattern in _MARKDOWN_FORMS:
-        for match in _matches(pattern, text) if holds_any(text, (sign,)) else ():
-            written = match["angle"] if match["angle"] is not None else match["bare"]
+    for signs, pattern in _MARKDOWN_FORMS:
+        for match in _matches(pattern, text) if holds_any(text, signs) else ():
+            written = match[_target_of(match)]
             target, _, heading = written.partition("#")
             # Footnote definitions look like link definitions; plain anchors stay in the file.
             if target and not _SCHEME.match(target) and not match["alias"].startswith("^"):
                 yield match, Link(target, "markdown", 0, match["alias"] or None, heading or None)
+
+
+def _is_quoted(match: re.Match[str]) -> bool:
+    if match.re is _ANCHOR:
+        return match["angle"] is None
+    return match.re in (_SHORTCODE, _SHORTCODE_ALONE) and match["bare"] is None
+
+
+def _target_of(match: re.Match[str]) -> str:
+    """Return the name of the group with the target of a link in one of Markdown's forms."""
+    return next(
+        name for name in ("angle", "bare", "liquid") if match.groupdict().get(name) is not None
+    )
 
 
 def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
@@ -264,8 +284,8 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
             text,
             heading_start=heading,
         )
-    is_raw = match.re is _SHORTCODE
-    low = match.start("angle") if match["angle"] is not None else match.start("bare")
+    is_raw = match.re in (_SHORTCODE, _SHORTCODE_ALONE)
+    low = match.start(_target_of(match))
     return PlacedLink(
         link,
         match.start(),
@@ -276,6 +296,6 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         definition=match.re is _DEFINITION,
         heading_start=low + len(link.target) + 1 if link.heading else -1,
         label_start=match.start("alias"),
-        quoted=match.re in (_ANCHOR, _SHORTCODE) and (match["angle"] is None) != is_raw,
+        quoted=_is_quoted(match),
         raw=is_raw,
     )

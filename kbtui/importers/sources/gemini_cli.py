@@ -40,7 +40,7 @@ _NOTICES = ("info", "error", "warning")
 
 def _is_session(head: bytes) -> bool:
     fields = fields_of(head)
-    is_checkpoint = fields >= {"history"} and {"role", "parts"} <= fields_of(head, "history")
+    is_checkpoint = {"role", "parts"} <= fields_of(head, "history")  # older ones are a bare list
     return {"sessionId", "projectHash"} <= fields or is_checkpoint
 
 
@@ -95,7 +95,7 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
         if isinstance(record, Skipped):
             yield record
         else:
-            session.take(record)
+            session.take(Record(history=[record]) if "parts" in record else record)
     if session.about.get("kind") == "subagent":
         yield Skipped(line_of(name), OF_A_SUBAGENT)
     elif found := session.conversation(name):

@@ -13,7 +13,7 @@ from typing import IO
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import line_of, to_markdown, words_of
 from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import IN_BIN, time_of
@@ -27,6 +27,7 @@ _LINK = re.compile(r"(\]\(|(?:src|href)=\")(?::/)([0-9a-f]{32})(#[^)\s\"]*)?")
 _CONFLICT = "conflict"  # the tag of a note's other version, which Joplin keeps apart
 _MAGIC = slice(257, 262)
 _NOTE, _NOTEBOOK, _FILE, _TAG, _TAGGED = "1", "2", "4", "5", "6"
+_HTML = "2"  # how a page that was clipped is written
 _MAX_TEXT, _MAX_FILE = 16 << 20, 100 << 20
 _MAX_DEPTH = 20
 
@@ -169,11 +170,12 @@ class _Index:
         done = {"0": "[ ] ", "": ""}.get(record["todo_completed"], "[x] ")
         due = time_of(record["todo_due"]) if record["todo_due"].strip("0") else None
         until = f" 📅 {due.astimezone():%Y-%m-%d}" if due else ""
+        text = to_markdown(record.text) if record["markup_language"] == _HTML else record.text
         head = f"- {done}{record.title}{until}\n\n" if record["is_todo"] == "1" else ""
         yield ImportedNote(
             id_,
             record.title or "Untitled",
-            head + _LINK.sub(lambda link: self._rewritten_link(link, at), record.text),
+            head + _LINK.sub(lambda link: self._rewritten_link(link, at), text),
             time_of(record["user_updated_time"] or record["updated_time"]),
             time_of(record["user_created_time"] or record["created_time"]),
             tags=tuple(

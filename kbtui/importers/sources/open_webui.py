@@ -80,7 +80,7 @@ def _branch(chat: Record) -> tuple[list[Record], int]:
 
 
 def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
-    text = paragraphs(texts_in(message.get("content")))
+    text = paragraphs(texts_in(message.get("content"))) or _put_out(message)
     if "<details" in text:
         named.update(_KINDS.get(each[1], "step of a tool") for each in _DETAILS.finditer(text))
         text = _DETAILS.sub("", text)
@@ -89,6 +89,12 @@ def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     if role is None or not (text or names):
         return None
     return ImportedMessage(role, text, message.time("timestamp"), message.text("id"), names)
+
+
+def _put_out(message: Record) -> str:
+    """Return the text of an answer that is kept as its model put it out, item by item."""
+    shown = (each for each in message.records("output") if each.get("type") == "message")
+    return paragraphs(text for each in shown for text in texts_in(each.get("content")))
 
 
 def _attached(message: Record) -> list[Record]:

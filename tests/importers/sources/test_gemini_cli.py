@@ -65,7 +65,10 @@ def test_gemini_cli_subagents_are_named(tmp_path: Path, read: Any) -> None:
     assert isinstance(found, Skipped)
 
 
-def test_gemini_cli_checkpoints_are_conversations(tmp_path: Path, read: Any) -> None:
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_gemini_cli_checkpoints_are_conversations(
+    tmp_path: Path, read: Any, *, is_bare: bool
+) -> None:
     spoken = [
         ("user", {"text": "This is the Gemini CLI. We are setting up the context for our chat."}),
         ("model", {"text": "Got it. Thanks for the context!"}),
@@ -76,7 +79,8 @@ def test_gemini_cli_checkpoints_are_conversations(tmp_path: Path, read: Any) -> 
     ]
     file = tmp_path / "checkpoint-well.json"
     history = [{"role": role, "parts": [part]} for role, part in spoken]
-    file.write_text(json.dumps({"history": history, "authType": "oauth-personal"}), "utf-8")
+    whole = history if is_bare else {"history": history, "authType": "oauth-personal"}
+    file.write_text(json.dumps(whole), "utf-8")
     (found,) = read(SOURCE, file)
     assert [each.text for each in found.messages] == ["How deep?", "23 metres."]
     assert found.id == "checkpoint-well"

@@ -117,3 +117,12 @@ def test_notes_in_the_bin_stay_out_and_conflicts_are_tagged(tmp_path: Path, read
     plan, binned = read(SOURCE, tmp_path)
     assert (plan.title, plan.tags) == ("Plan", ("conflict",))
     assert (binned.place, binned.why) == ("1 note", "It was in the bin there.")
+
+
+def test_a_note_in_html_becomes_markdown(tmp_path: Path, read: Any) -> None:
+    page = f'<p>Boil <b>twice</b> <img src=":/{PICTURE}" alt="pot"></p>'
+    note = item(SOUP, 1, "Soup", page, markup_language="2")
+    for name, data in (note, item(PICTURE, 4, "pot", file_extension="png")):
+        (tmp_path / name).write_bytes(data)
+    (found,) = read(SOURCE, tmp_path)
+    assert found.text == "Boil **twice** ![pot](resources/pot.png)"

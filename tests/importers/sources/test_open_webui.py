@@ -114,3 +114,17 @@ def test_messages_that_only_their_parents_name_are_on_the_branch(tmp_path: Path,
     (found,) = read(SOURCE, written(tmp_path / "a.json", [chat("c1", asked, said)]))
     assert [each.text for each in found.messages] == ["How many posts?", "Nine."]
     assert found.branches == 0
+
+
+def test_an_answer_that_only_its_items_hold_comes(tmp_path: Path, read: Any) -> None:
+    thought = {"type": "reasoning", "content": [{"type": "output_text", "text": "Hm."}]}
+    parts = [{"type": "output_text", "text": "In March."}]
+    items = [thought, {"type": "message", "role": "assistant", "content": parts}]
+    talk = chat(
+        "c1",
+        message("m1", None, "user", ["When?", {"type": "text", "text": "Say."}]),
+        message("m2", "m1", "assistant", "", output=items),
+        message("m3", "m2", "assistant", "Rendered.", output=items),
+    )
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [talk]))
+    assert [each.text for each in found.messages] == ["When?\n\nSay.", "In March.", "Rendered."]

@@ -168,11 +168,6 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
     missing: list[str] = []
     rows = drained(bubbles) if bubbles else _rows(database, id_, headers, missing)
     found = _conversation(id_, record, "name", rows)
-    missing = 0
-    for header in headers if not bubbles else ():
-        bubble = database.value(f"bubbleId:{id_}:{header.text('bubbleId')}")
-        missing += bubble is None
-        bubbles.append(record_of(bubble))
     if headers and (apart := _apart(database, id_, headers)):
         why = f"{counted(apart, 'message')} of it that its list doesn't name: they were taken back."
         yield Skipped(place, why)

@@ -8,10 +8,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from dulwich.errors import HangupException
 
 from kbtui.errors import RefusedHistoryError, RemoteError, UsageError
 from kbtui.history.sync.git_settings import ssh_command
-from kbtui.history.sync.remote import parse_address, parse_ssh_short
+from kbtui.history.sync.remote import parse_address, parse_ssh_short, remote_error
 from tests.history.sync_room import Machine, fsck, plumb
 
 if TYPE_CHECKING:
@@ -200,6 +201,13 @@ def test_a_bare_repository_is_found_without_its_ending(here: Machine, tmp_path: 
     assert not (tmp_path / "whole").exists()
 
 
+def test_a_name_alone_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder origin") as caught:
+        parse_address("origin", tmp_path)
+    assert "./origin" in caught.value.hint
+    assert parse_address("./origin", tmp_path).folder == tmp_path / "origin"
+
+
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """git's settings of a user without any."""
@@ -331,6 +339,13 @@ def test_notes_travel_by_a_short_address_with_an_absolute_path(
     assert by_ssh.exists()
     assert here.sync().sent == 1
     fsck(tmp_path / "whole.git")
+
+
+def test_a_machine_that_is_not_there_is_no_missing_repository() -> None:
+    said = "ssh: Could not resolve hostname nas: Name or service not known"
+    error = remote_error(HangupException([said.encode()]), parse_address("nas:a.git"))
+    assert error is not None
+    assert error.message == "nas:a.git can't be reached: there is no such machine, or no network."
 
 
 @pytest.mark.parametrize(("make", "what"), [(_sha_256, "SHA-256"), (None, "shallow copy")])

@@ -136,7 +136,14 @@ def _parse(text: str, beside: Path | None) -> Address:
         return Address(text)
     if ":" in text.partition("/")[0] and not is_there:
         raise UsageError(f"{clean_line(text)} is no address to sync with.", _ADDRESS_HINT)
-    return _folder(Path(text), beside)
+    found = _folder(Path(text), beside)
+    is_path = "/" in text or os.sep in text or text.startswith("~") or text.endswith(".git")
+    if not is_path and found.folder is not None and not os.path.lexists(found.folder):
+        raise UsageError(  # it may as well be meant as the name that git gives a remote
+            f"There is no folder {clean_line(text)} in {clean_line(str(found.folder.parent))}.",
+            f"To make a new place to sync with, write ./{clean_line(text)}.",
+        )
+    return found
 
 
 def parse_ssh_short(text: str) -> tuple[str | None, str, int | None, str] | None:
@@ -284,11 +291,11 @@ _SHORT_MESSAGES = (
 
 def _from_message(message: str, place: str) -> RemoteError:
     message = clean_line(message).strip(". ")
-    message = next((short for words, short in _SHORT_MESSAGES if words in message.lower()), message)
-    lowered = message.lower()
+    short = next((short for words, short in _SHORT_MESSAGES if words in message.lower()), "")
+    lowered, message = "" if short else message.lower(), short or message
     if any(word in lowered for word in _DENIED):
         return RemoteError(f"{place} doesn't let us in: {message[:200]}.", _ACCESS_HINT)
-    if any(word in lowered for word in _ABSENT) and "name or service" not in lowered:
+    if any(word in lowered for word in _ABSENT):
         return RemoteError(
             f"There is no repository at {place}: {message[:200]}.", "Check the address."
         )

@@ -7,7 +7,8 @@ from datetime import date
 import pytest
 
 from kbtui.errors import UsageError
-from kbtui.knowledge.format.tasks import fields_of, moved, next_day, task_at, tasks_in, ticked
+from kbtui.knowledge.format.recurrence import next_day
+from kbtui.knowledge.format.tasks import fields_in, fields_of, moved, task_at, tasks_in, ticked
 
 TODAY = date(2026, 11, 28)
 PLUS = "\N{HEAVY PLUS SIGN}"
@@ -215,3 +216,90 @@ def test_other_rules_are_refused(rule: str) -> None:
 def test_moving_a_task_changes_its_date_and_no_other_byte(line: str, after: str) -> None:
     (task,) = tasks_in(line)
     assert moved(line, task, TODAY) == after
+
+
+GRAPH = """\
+type:: thing
+
+- TODO [#A] Bring the car in
+  DEADLINE: <2026-12-03 Thu 10:00>
+\t- LATER Wash it #car
+\t  SCHEDULED: <2026-11-27 Fri .+1w>
+\t  a line of its own
+- DONE Call Ada
+- CANCELED Dig
+- NOW and then it rains
+- TODOS are many
+- Now it is
+```
+- TODO code
+```
+"""
+
+
+def test_blocks_of_outliners_are_tasks():
+    assert [(task.line, task.mark, task.marker, task.text) for task in tasks_in(GRAPH)] == [
+        (3, " ", "TODO", "[#A] Bring the car in"),
+        (5, " ", "LATER", "Wash it #car"),
+        (8, "x", "DONE", "Call Ada"),
+        (9, "-", "CANCELED", "Dig"),
+        (10, " ", "NOW", "and then it rains"),
+    ]
+    assert [task_at(GRAPH, line) is not None for line in (3, 4, 7, 11)] == [True] * 3 + [False]
+    car, wash, *_ = (fields_in(GRAPH, each) for each in tasks_in(GRAPH))
+    assert (car.said, car.day, car.time, car.priority) == (
+        "Bring the car in",
+        date(2026, 12, 3),
+        "10:00",
+        1,
+    )
+    assert (wash.dates, wash.priority) == ({"scheduled": date(2026, 11, 27)}, 3)
+
+
+def test_a_block_that_is_ticked_changes_its_marker_and_back():
+    task = next(tasks_in(GRAPH))
+    done = ticked(GRAPH, task, TODAY)
+    assert done == GRAPH.replace("- TODO [#A]", "- DONE [#A]", 1)
+    assert ticked(done, next(tasks_in(done)), TODAY) == GRAPH
+
+
+@pytest.mark.parametrize(
+    ("date_in", "date_out"),
+    [
+        ("<2026-11-27 Fri .+1w>", "<2026-12-05 Sat .+1w>"),
+        ("<2026-11-06 Fri ++1w>", "<2026-12-04 Fri ++1w>"),
+        ("<2026-11-06 Fri +1w>", "<2026-11-13 Fri +1w>"),
+        ("<2026-10-31 Sat 10:00 +1m>", "<2026-11-30 Mon 10:00 +1m>"),
+        ("<2024-02-29 +1y>", "<2025-02-28 Fri +1y>"),
+        ("<2026-11-27 Fr. .+2d>", "<2026-11-30 Mon .+2d>"),
+    ],
+)
+def test_a_block_that_repeats_stays_to_be_done_on_its_next_day(date_in, date_out):
+    text = f"- DOING water\n  SCHEDULED: {date_in}\n- other\n"
+    after = ticked(text, next(tasks_in(text)), TODAY)
+    assert after == f"- TODO water\n  SCHEDULED: {date_out}\n- other\n"
+
+
+@pytest.mark.parametrize("date_in", ["<2026-11-27 Fri +3h>", "<2026-02-30 Mon +1w>"])
+def test_a_block_whose_next_day_is_not_known_is_left(date_in):
+    text = f"- TODO water\n  SCHEDULED: {date_in}\n"
+    with pytest.raises(UsageError):
+        ticked(text, next(tasks_in(text)), TODAY)
+
+
+def test_a_block_gets_another_day():
+    car, wash, _, _, rain = tasks_in(GRAPH)
+    day = date(2026, 12, 7)
+    assert moved(GRAPH, car, day) == GRAPH.replace(
+        "<2026-12-03 Thu 10:00>", "<2026-12-07 Mon 10:00>"
+    )
+    assert moved(GRAPH, wash, day) == GRAPH.replace(
+        "<2026-11-27 Fri .+1w>", "<2026-12-07 Mon .+1w>"
+    )
+    assert moved(GRAPH, rain, day) == GRAPH.replace(
+        "it rains\n", "it rains\n  DEADLINE: <2026-12-07 Mon>\n"
+    )
+    nested = "- a\n\t- TODO b"
+    assert moved(nested, next(tasks_in(nested)), day) == (
+        "- a\n\t- TODO b\n\t  DEADLINE: <2026-12-07 Mon>"
+    )

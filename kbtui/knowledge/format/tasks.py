@@ -4,23 +4,29 @@ Two notations for these are read, as Obsidian Tasks reads them: its signs (``�
 Dataview's fields (``[due:: 2026-12-04]``). Fields are peeled off the end of the line: what has
 other text behind it than tags and a block id is text. A date that no calendar has is invalid.
 
-A recurring task that is done leaves its next occurrence above it. When that is, follows Obsidian
-Tasks' rules; a rule in words that it would read otherwise than they are meant is refused.
+A recurring task that is done leaves its next occurrence above it (see `recurrence`).
+
+A block that an outliner marks by a word in capitals (``- TODO buy milk``) is a task as well; its
+dates stand on lines of their own (see `planned`).
 """
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import date, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Literal, NamedTuple
 
 from kbtui.errors import UsageError
 from kbtui.knowledge.format.document import Block, read
+from kbtui.knowledge.format.planned import marker_of, moved_block, planned, ticked_block
+from kbtui.knowledge.format.recurrence import next_day
 
 _BOX = re.compile(r"\[[^\[\]\r\n]\][ \t]")
+_MARKED = re.compile(r"^[ \t]*[-*+][ \t]+[A-Z]{3}[A-Z-]+ ", re.MULTILINE)
+_RANK_LEAD = re.compile(r"\[#([ABC])\] +")
+_RANK_OF = {"A": 1, "B": 2, "C": 4}
 
 Field = Literal["due", "scheduled", "start", "created", "done", "cancelled"]
 NO_PRIORITY = 3
@@ -30,13 +36,17 @@ NO_PRIORITY = 3
 class TaskLine(NamedTuple):
     """A task: its 1-based line, the mark in its checkbox, and the offset of that mark.
 
-    Besides ``x`` the mark may be any character that an Obsidian theme gives a meaning.
+    Besides ``x`` the mark may be any character that an Obsidian theme gives a meaning. An
+    outliner's block has a `marker` at that offset instead, and the mark that means the same; its
+    dates stand up to the offset `end`.
     """
 
     line: int
     mark: str
     text: str
     box: int
+    marker: str = ""
+    end: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -46,20 +56,27 @@ class TaskLine(NamedTuple):
 
 def tasks_in(text: str) -> Iterator[TaskLine]:
     """Yield the tasks of a whole document from top to bottom."""
-    if _BOX.search(text):
-        yield from (_task(text, each) for each in read(text).walk() if each.kind == "task")
+    if _BOX.search(text) or _MARKED.search(text):
+        yield from filter(None, (_task(text, each) for each in read(text).walk()))
 
 
 def task_at(text: str, line: int) -> TaskLine | None:
     """Return the task on a line, or the one whose list item the line continues."""
-    blocks = (each for each in read(text).walk() if each.kind == "task")
-    found = next((each for each in blocks if each.first < line <= each.stop), None)
-    return _task(text, found) if found else None
+    found = (_task(text, each) for each in read(text).walk() if each.first < line <= each.stop)
+    return next(filter(None, found), None)
 
 
-def _task(text: str, block: Block) -> TaskLine:
+def _task(text: str, block: Block) -> TaskLine | None:
+    if block.kind not in ("task", "item"):
+        return None
     said = text[block.start : block.end].partition("\n")[0].strip()
-    return TaskLine(block.first + 1, block.mark, said, text.rindex("]", 0, block.start) - 1)
+    if block.kind == "task":
+        return TaskLine(block.first + 1, block.mark, said, text.rindex("]", 0, block.start) - 1)
+    marker, mark = marker_of(said)
+    if not marker:
+        return None
+    said = said.removeprefix(marker).strip()
+    return TaskLine(block.first + 1, mark, said, block.start, marker, block.end)
 
 
 # Fields -------------------------------------------------------------------------------------------
@@ -77,6 +94,7 @@ class TaskFields:
         recurrence: The rule as written, such as ``every 2 weeks``.
         deletes: Whether the line is deleted once it is done.
         style: Which notation is used; empty if none.
+        time: The time of day that stands with an outliner's date; may be empty.
         spans: Where the fields stand in the text, by name, and where only their values do.
     """
 
@@ -87,6 +105,7 @@ class TaskFields:
     recurrence: str = ""
     deletes: bool = False
     style: Literal["", "signs", "fields"] = ""
+    time: str = ""
     spans: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=dict)
 
     @property
@@ -143,6 +162,7 @@ _RANKS = {
 _TAG = re.compile(r"(?:\A|\s)#[^\s!@#$%^&*(),.?\":{}|<>]+\Z")
 _BLOCK_ID = re.compile(r"[ \t]\^[a-zA-Z0-9-]+\Z")
 _MOST_FIELDS = 20
+_KINDS: tuple[tuple[Field, str], ...] = (("due", "DEADLINE"), ("scheduled", "SCHEDULED"))
 _DATES: tuple[Field, ...] = ("due", "scheduled", "start", "created", "done", "cancelled")
 
 
@@ -175,6 +195,31 @@ def fields_of(text: str) -> TaskFields:
         deletes=values.get("completion", "").casefold() == "delete",
         style=style,
         spans=spans,
+    )
+
+
+def fields_in(text: str, task: TaskLine) -> TaskFields:
+    """Return what a task says besides its text, as `fields_of`; `text` is the whole document."""
+    found = fields_of(task.text)
+    if not task.marker:
+        return found
+    block = planned(text[task.box : task.end])
+    dates = dict(found.dates)
+    invalid = dict(found.invalid)
+    for name, kind in _KINDS:
+        if written := block.dates.get(kind):
+            try:
+                dates[name] = date.fromisoformat(written)
+            except ValueError:
+                invalid[name] = written
+    rank = _RANK_LEAD.match(found.said)
+    return replace(
+        found,
+        said=found.said[rank.end() :] if rank else found.said,
+        dates=dates,
+        invalid=invalid,
+        priority=_RANK_OF[rank[1]] if rank else found.priority,
+        time=block.time,
     )
 
 
@@ -213,6 +258,8 @@ def ticked(text: str, task: TaskLine, today: date) -> str:
     Raises:
         UsageError: It can't be told when it recurs.
     """
+    if task.marker:
+        return text[: task.box] + ticked_block(text[task.box : task.end], today) + text[task.end :]
     start, end = _line_span(text, task)
     line, box = text[start:end], task.box - start
     if task.mark != " ":
@@ -236,6 +283,10 @@ def ticked(text: str, task: TaskLine, today: date) -> str:
 def moved(text: str, task: TaskLine, day: date) -> str:
     """Return the text with a task's day changed: the one due, scheduled, or a new one due."""
     start, end = _line_span(text, task)
+    if task.marker:
+        indent = re.sub(r"\S", " ", text[start : task.box])
+        block = moved_block(text[task.box : task.end], day, indent)
+        return f"{text[: task.box]}{block}{text[task.end :]}"
     found = fields_of(task.text)
     has_scheduled = "scheduled" in found.dates or "scheduled" in found.invalid
     has_due = "due" in found.dates or "due" in found.invalid
@@ -296,120 +347,3 @@ def _again(line: str, found: TaskFields, today: date) -> str:
             if name in found.dates:
                 line = _with_date(line, name, coming + (found.dates[name] - origin))
     return line
-
-
-# Recurrence ---------------------------------------------------------------------------------------
-
-_WEEKDAYS = tuple(name.casefold() for name in calendar.day_name)
-_MONTHS = tuple([name.casefold() for name in calendar.month_name])
-_NUMBERS = {"": 1, "other": 2}
-_ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)"
-_EVERY = re.compile(
-    r"every (?:(?P<count>\d{1,3}|other) )?(?P<unit>day|week|month|year|weekday)s?"
-    r"(?: on (?:the )?(?P<on>.+))?"
-)
-_NAMED = re.compile(r"every (?P<days>[a-z]+(?:(?:, ?(?:and )?| and )[a-z]+)*)")
-_ON_MONTH = re.compile(
-    rf"(?:(?P<last>last)|{_ORDINAL})(?: (?P<back>last))?(?: (?P<weekday>[a-z]+))?"
-)
-_SEPARATED = re.compile(r",? and |, ?")
-_FAR = 4_000  # steps of a rule without finding a day: more than a hundred years of months
-
-
-def next_day(rule: str, origin: date | None, today: date) -> date:
-    """Return the day of the next occurrence after one of `origin`; without one, after today.
-
-    Raises:
-        UsageError: The rule isn't one whose words mean the same to Obsidian Tasks.
-    """
-    words = " ".join(rule.casefold().rstrip("! ").split())
-    plain = words.removesuffix(" when done")
-    start = today if plain != words or origin is None else origin
-    found = _by_unit(plain, start) or _by_name(plain, start)
-    if found is None:
-        raise UsageError(
-            f"When “{rule}” is next can't be told for sure.",
-            "Write the next one yourself, or a rule like “every 2 weeks on Monday”.",
-        )
-    return found
-
-
-def _by_unit(rule: str, start: date) -> date | None:
-    match = _EVERY.fullmatch(rule)
-    count = (_NUMBERS.get(match["count"] or "") or int(match["count"])) if match else 0
-    if match is None or not count:
-        return None
-    found: date | None = None
-    match match["unit"], match["on"]:
-        case "day", None:
-            found = start + timedelta(days=count)
-        case "week", None:
-            found = start + timedelta(weeks=count)
-        case "month" | "year" as unit, None:
-            found = _months_later(start, count * (12 if unit == "year" else 1))
-        case "weekday", None if count == 1:
-            found = _on_weekdays(start, ", ".join(_WEEKDAYS[:5]), 1)
-        case "week", str() as on:
-            found = _on_weekdays(start, on, count)
-        case "month", str() as on:
-            found = _on_day_of_month(start, on, count)
-    return found
-
-
-def _by_name(rule: str, start: date) -> date | None:
-    match = _NAMED.fullmatch(rule)
-    return _on_weekdays(start, match["days"], 1) if match else None
-
-
-def _months_later(day: date, months: int) -> date:
-    """Return the same day so many months later, or the last of that month if it has no such day."""
-    years, month = divmod(day.month - 1 + months, 12)
-    return _clamped(day.year + years, month + 1, day.day)
-
-
-def _clamped(year: int, month: int, day: int) -> date:
-    return date(year, month, min(day, calendar.monthrange(year, month)[1]))
-
-
-def _on_weekdays(start: date, names: str, weeks: int) -> date | None:
-    """Return the next of some weekdays, in every so many weeks from that of `start`."""
-    wanted = {_weekday(name) for name in _SEPARATED.split(names)}
-    if None in wanted:
-        return None
-    monday = start - timedelta(days=start.weekday())
-    for ahead in range(1, 7 * (weeks + 1) + 1):
-        day = start + timedelta(days=ahead)
-        if day.weekday() in wanted and (day - monday).days // 7 % weeks == 0:
-            return day
-    return None
-
-
-def _weekday(name: str) -> int | None:
-    found = [n for n, full in enumerate(_WEEKDAYS) if name in (full, f"{full}s", full[:3])]
-    return found[0] if found else None
-
-
-def _on_day_of_month(start: date, on: str, months: int) -> date | None:
-    """Return the next day like “2nd”, “last”, “2nd last Friday”, in every so many months."""
-    match = _ON_MONTH.fullmatch(on)
-    if match is None:
-        return None
-    weekday = _weekday(match["weekday"]) if match["weekday"] else None
-    if match["weekday"] and weekday is None:
-        return None
-    place = int(match[2] or 1)
-    if not 1 <= place <= (31 if weekday is None else 5):
-        return None
-    is_back = bool(match["last"] or match["back"])
-    for step in range(0, _FAR, months):
-        years, month = divmod(start.month - 1 + step, 12)
-        days = [
-            day
-            for day in calendar.Calendar().itermonthdates(start.year + years, month + 1)
-            if day.month == month + 1 and weekday in (None, day.weekday())
-        ]
-        if place <= len(days):
-            day = days[-place] if is_back else days[place - 1]
-            if day > start:
-                return day
-    return None

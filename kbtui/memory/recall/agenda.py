@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kbtui.clock import local_day
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.planned import Planned, planned
-from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_of, tasks_in
+from kbtui.knowledge.format.tasks import TaskFields, TaskLine, fields_in, tasks_in
 from kbtui.memory.records.dates import without_dates
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.dated import NamedDay, days_named, time_named
@@ -44,11 +44,13 @@ _MAX_BYTES = 4_000_000
 _CACHE_LIMIT = 100_000  # files
 _TIME_LEAD = re.compile(r"(?:~~)?(\d\d:\d\d)[ \t]+")
 _HEAD = 200  # characters of a line that are shown
-# What a file needs to have for there to be anything in it: a box, a date, or the name of a month.
 _NEWER_WIDTH = 60
+# What a file needs to have for there to be anything in it: a box, an outliner's marker, a date, or
+# the name of a month.
 _MAY_HAVE = re.compile(
-    rb"\[[ /]\]|\d{4}-\d\d-\d\d|\d[ \t.]|(?i:jan|feb|m.{0,2}r|apr|ma[iy]|mag|jui?n|jul|lug|giu|aug"
-    rb"|ago|ao.{0,2}t|sep|set|oct|okt|ott|nov|dec|dez|dic|d\xc3\xa9c)"
+    rb"\[[ /]\]|[-*+][ \t]+[A-Z]{3}[A-Z-]+ |\d{4}-\d\d-\d\d|\d[ \t.]"
+    rb"|(?i:jan|feb|m.{0,2}r|apr|ma[iy]|mag|jui?n|jul|lug|giu|aug|ago|ao.{0,2}t|sep|set|oct|okt"
+    rb"|ott|nov|dec|dez|dic|d\xc3\xa9c)"
 )
 
 _OVER = ("x", "-")
@@ -274,7 +276,11 @@ def _read(data: bytes, path: str, title: str, day: date | None) -> _Found:
     text = text_of(data)
     is_day = day_of(path) is not None
     tasks = [*tasks_in(text)]
-    items = (_task(each, path, title, day, is_day=is_day) for each in tasks if each.is_open)
+    items = (
+        _task(each, fields_in(text, each), path, title, day, is_day=is_day)
+        for each in tasks
+        if each.is_open
+    )
     boxes = {each.line for each in tasks}
     may_come = _may_come(text, day, local_day())
     lines = (each for each in (lines_of(text) if may_come else ()) if each.first not in boxes)
@@ -295,9 +301,8 @@ def _may_come(text: str, day: date | None, today: date) -> bool:
 
 
 def _task(
-    task: TaskLine, path: str, title: str, day: date | None, *, is_day: bool
+    task: TaskLine, fields: TaskFields, path: str, title: str, day: date | None, *, is_day: bool
 ) -> AgendaItem | None:
-    fields = fields_of(task.text)
     said = fields.said
     if is_day and (lead := _TIME_LEAD.match(said)):
         said = said[lead.end() :]
@@ -310,7 +315,7 @@ def _task(
     if last is None and not fields.invalid and (named := _named(said, day, way=1)):
         first, last, unit = named.period.first, named.period.last, named.period.unit
     shown = clean_line(without_dates(said))[:_HEAD]
-    at = time_named(said)
+    at = time_named(said) or fields.time
     base = day if is_day else None
     return AgendaItem(
         path, title, task.line, shown, last, first, unit, at, task, fields, base, wrong

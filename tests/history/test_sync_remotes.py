@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,6 @@ from tests.history.sync_room import Machine, fsck, plumb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 A = "knowledge/topics/a.md"
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git isn't installed")
@@ -206,6 +206,10 @@ def test_a_name_alone_makes_no_folder(tmp_path: Path) -> None:
         parse_address("origin", tmp_path)
     assert "./origin" in caught.value.hint
     assert parse_address("./origin", tmp_path).folder == tmp_path / "origin"
+
+
+def test_the_topmost_folder_has_no_name_and_is_taken_for_a_folder() -> None:
+    assert parse_address("/").folder == parse_address("file:///").folder == Path("/")
 
 
 @pytest.fixture

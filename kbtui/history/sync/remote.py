@@ -195,8 +195,9 @@ def _folder(path: Path, beside: Path | None) -> Address:
         raise UsageError(
             f"{clean_line(str(path))} can't be found: {error}", _ADDRESS_HINT
         ) from error
-    bare = place.with_name(f"{place.name}.git")  # git's habit: `notes` finds notes.git
-    place = bare if not os.path.exists(place) and os.path.isdir(bare / "objects") else place
+    if not os.path.exists(place):
+        bare = place.with_name(f"{place.name}.git")  # git's habit: `notes` finds notes.git
+        place = bare if os.path.isdir(bare / "objects") else place
     return Address(str(place), place)
 
 

@@ -73,6 +73,7 @@ class _Log:
         self._parents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
         self._queued: dict[str, str] = {}
+        self._waited = 0
         self._abandoned: set[str] = set()
         self._named: Counter[str] = Counter()
 
@@ -108,7 +109,8 @@ class _Log:
         """Keep a prompt that waits, which nothing says again if it is taken up amid a reply."""
         text = "\n\n".join(filter(None, map(_user_text, texts_in(line.get("content")))))
         if line.get("operation") == "enqueue" and text and not _COMMAND_ALONE.fullmatch(text):
-            key = f"queued {len(self.messages)}"
+            self._waited += 1  # those that have left the queue aren't counted by anything else
+            key = f"queued {self._waited}"
             self._queued[key] = text
             self._add(key, line, "user", text)
         elif line.line("operation").startswith("pop"):  # back into what is being typed

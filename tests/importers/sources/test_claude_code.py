@@ -283,3 +283,10 @@ def test_a_prompt_that_waited_in_the_queue_comes_once(
     texts = [each.text for each in talk.messages]
     assert sum(text.count(WAITING) for text in texts) == count
     assert (texts[0], texts[-1], len(texts)) == ("Why?", "It hovers.", 2 + count)
+
+
+def test_a_prompt_that_waits_is_kept_when_others_were_said(tmp_path: Path, read: Any) -> None:
+    lines = [said("Why?"), *(queue("enqueue", each) for each in ("One.", "Two.", "Three."))]
+    lines += [said("One.\nTwo.", "u2", parentUuid="u1"), queue("enqueue", "Four.")]
+    talk = only(read(SOURCE, put(tmp_path / "a.jsonl", *lines)))
+    assert [each.text for each in talk.messages] == ["Why?", "Three.", "One.\nTwo.", "Four."]

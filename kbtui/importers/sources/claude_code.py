@@ -118,7 +118,8 @@ class _Log:
 
     def _leave_queue(self, said: str) -> None:
         """Forget the prompts in the queue that were said by now, each or several in one."""
-        for key in [key for key, text in self._queued.items() if text in said]:
+        lines = f"\n{said}\n"
+        for key in [key for key, text in self._queued.items() if f"\n{text}\n" in lines]:
             del self._queued[key], self.messages[key]
 
     def _take_message(self, uuid: str, line: Record) -> None:

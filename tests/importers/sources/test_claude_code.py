@@ -290,3 +290,11 @@ def test_a_prompt_that_waits_is_kept_when_others_were_said(tmp_path: Path, read:
     lines += [said("One.\nTwo.", "u2", parentUuid="u1"), queue("enqueue", "Four.")]
     talk = only(read(SOURCE, put(tmp_path / "a.jsonl", *lines)))
     assert [each.text for each in talk.messages] == ["Why?", "Three.", "One.\nTwo.", "Four."]
+
+
+def test_a_short_prompt_that_waits_is_not_taken_for_a_part_of_a_word(
+    tmp_path: Path, read: Any
+) -> None:
+    lines = [said("Why?"), queue("enqueue", "ok"), said("Look here.", "u2", parentUuid="u1")]
+    talk = only(read(SOURCE, put(tmp_path / "a.jsonl", *lines)))
+    assert [each.text for each in talk.messages] == ["Why?", "ok", "Look here."]

@@ -654,7 +654,7 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
         decoded = files.decode(data)
         redaction = redact(decoded.text, keep=files.text_of(seen if is_seen else old))
         if redaction.found:
-            change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
+            change.replace(path, files.encoded_as(redaction.text, decoded))
             kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
             log.warning("kept a secret (%s) out of %s", kinds, path)
     return {path: (current[path], data) for path, data in change.edits.items()}

@@ -183,7 +183,7 @@ class FilePlan:
     def with_(self, places: Iterable[ProposedPlace]) -> bytes:
         """Apply some places to the current file; every other line stays byte for byte."""
         text = put(split_lines(self.text), places)
-        return text.encode(files.decode(self.now or b"").encoding, "replace")
+        return files.encoded_as(text, files.decode(self.now or b""))
 
     def accepted(self, chosen: Collection[ProposedPlace]) -> Edits:
         """Return the new content of each path if some places are accepted."""
@@ -581,7 +581,7 @@ def in_form_of(data: bytes | None, text: str) -> bytes:
     text = _with_dates_of(old.text, text)
     if _line_end(old.text) != "\n":
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
-    return text.encode("utf-8" if data is None else old.encoding, "replace")
+    return files.encoded_as(text, old)
 
 
 def same_text(a: str, b: str) -> bool:

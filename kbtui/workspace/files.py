@@ -259,6 +259,15 @@ def decode(data: bytes) -> Decoded:
     return Decoded(text, encoding, exact=False)
 
 
+def encoded_as(text: str, old: Decoded) -> bytes:
+    """Encode a text as another one; in UTF-8 if old Windows has no sign for a part of it."""
+    if old.encoding == _OF_WINDOWS:
+        with contextlib.suppress(UnicodeEncodeError):
+            return text.encode(_OF_WINDOWS)
+        return text.encode("utf-8", "replace")
+    return text.encode(old.encoding, "replace")
+
+
 def text_of(data: bytes | None) -> str:
     """Return a file's text as by `decode`; empty for None."""
     return decode(data or b"").text

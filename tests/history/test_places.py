@@ -300,3 +300,9 @@ def test_bytes_that_are_no_text_are_left_alone() -> None:
     assert [place.state for place in plan.places] == ["conflict"]
     with pytest.raises(KbtuiError):
         plan.check(plan.places, theirs=True)
+
+
+def test_a_new_text_for_a_file_of_old_windows_loses_no_sign() -> None:
+    old = "café and more\n".encode("cp1252")
+    assert in_form_of(old, "cafés and more\n") == "cafés and more\n".encode("cp1252")
+    assert in_form_of(old, "café → Łódź\n") == "café → Łódź\n".encode()

@@ -239,3 +239,9 @@ def test_only_empty_sections_of_the_types_own_template_are_left_out_of_what_is_r
     )
     assert without_empty_sections(text, "topic") == text
     assert without_empty_sections(text, None) == text
+
+
+def test_a_file_of_old_windows_is_told_as_such() -> None:
+    entry = parse_entry("knowledge/topics/a.md", "# A\n\ncafé and more\n".encode("cp1252"))
+    assert "café" in entry.text
+    assert "aren't UTF-8" in (entry.problem or "")

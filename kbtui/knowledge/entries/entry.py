@@ -291,6 +291,8 @@ def _privacy_doubt(text: str, values: Mapping[str, Any]) -> str | None:
 
 
 def _problem(decoded: Decoded, problem: str | None) -> str | None:
+    if not decoded.exact and "\N{REPLACEMENT CHARACTER}" not in decoded.text:
+        return "Some of its bytes aren't UTF-8; they are read as old Windows wrote them."
     if not decoded.exact:
         return "Some of its bytes aren't text; they are shown as \N{REPLACEMENT CHARACTER}."
     if decoded.encoding == "utf-16":

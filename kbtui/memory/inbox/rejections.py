@@ -52,7 +52,7 @@ class RecordedRejections:
                 left = [each for each, name in named if name not in self.rejected]
                 if left:
                     text = put(split_lines(base.text), left)
-                    data = text.encode(base.encoding, "replace")
+                    data = files.encoded_as(text, base)
                     yield ProposedEdit(edit.path, edit.base, data)
 
 

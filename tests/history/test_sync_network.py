@@ -267,6 +267,26 @@ def test_the_helpers_of_git_open_the_door(
     assert ("[store]" in asked, "[erase]" in asked) == (word != "wrong", word == "wrong")
 
 
+def test_what_a_helper_keeps_beside_a_token_is_said_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, git = tmp_path / "told", tmp_path / "git"
+    answer = "host=example.org\\nusername=me\\npassword=word\\npassword_expiry_utc=1999999999\\n"
+    git.write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        f'if test "$last" = fill; then printf "{answer}"; else cat > "{told}"; fi\n',
+        "utf-8",
+    )
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = look_up("https://example.org/a.git")
+    assert found is not None
+    found.report("approve")
+    assert {"username=me", "password=word", "password_expiry_utc=1999999999"} <= {
+        *told.read_text("utf-8").splitlines()
+    }
+
+
 def test_an_address_cannot_ask_for_the_credential_of_another_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,15 +24,22 @@ _OF_A_REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_D
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credential:
-    """A name and a password or token for one address."""
+    """A name and a password or token for one address.
 
-    url: str
+    Attributes:
+        user: The name.
+        password: The password or token.
+        answer: All that git said. Helpers keep more beside a token, such as when it expires and how
+            it is renewed, and would lose it if it weren't said again.
+    """
+
     user: str
     password: str
+    answer: str
 
     def report(self, verdict: Literal["approve", "reject"]) -> None:
         """Tell the helpers whether it was let in, so that they keep it or forget it."""
-        _ask(verdict, f"{_described(self.url, self.user)}password={self.password}\n")
+        _ask(verdict, self.answer)
 
 
 def look_up(url: str) -> Credential | None:
@@ -41,20 +48,20 @@ def look_up(url: str) -> Credential | None:
     A user named in the address is asked for.
     """
     answer = _ask("fill", _described(url))
-    found = dict(line.partition("=")[::2] for line in answer.splitlines())
+    found = dict(line.partition("=")[::2] for line in answer.split("\n"))
     if not found.get("password"):
         return None
-    return Credential(url, found.get("username", ""), found["password"])
+    return Credential(found.get("username", ""), found["password"], answer)
 
 
-def _described(url: str, user: str = "") -> str:
+def _described(url: str) -> str:
     """Return an address in the lines that git's helpers read, or "" if they can't hold it."""
     parts = urlsplit(url)
     lines = {
         "protocol": parts.scheme,
         "host": parts.netloc.rpartition("@")[2],
         "path": unquote(parts.path.lstrip("/")),
-        "username": user or unquote(parts.username or ""),
+        "username": unquote(parts.username or ""),
     }
     if any(clean_line(value) != value for value in lines.values()):
         return ""  # an encoded line feed would name another host (CVE-2020-5260)

@@ -9,6 +9,7 @@ import pytest
 
 from kbtui.errors import NotFoundError, UnsafePathError, UsageError
 from kbtui.history.change import Actor
+from kbtui.knowledge.entries.entry import parse_entry
 from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.workspace.files import blob_id
 
@@ -390,3 +391,9 @@ def test_the_garbage_collector_visits_none_of_a_workspaces_links(room: Room) -> 
     assert len(room.library.neighbours("knowledge/topics/note-0.md").incoming) == 8
     gc.collect()
     assert len(gc.get_objects()) - before < 50, "400 links"
+
+
+@pytest.mark.parametrize("text", ["{% link a.md %}", '{{% ref "a.md" %}}', '{{< ref "a.md" >}}'])
+def test_a_tag_alone_in_a_note_is_a_link(text: str) -> None:
+    entry = parse_entry("knowledge/topics/b.md", text.encode())
+    assert [each.target for each in entry.links] == ["a.md"]

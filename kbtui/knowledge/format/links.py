@@ -167,7 +167,7 @@ def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> st
 
 def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
     """Return the links of a Markdown body whose first line has the number `first_line`."""
-    if "[" not in text and "<" not in text:
+    if "[" not in text and "<" not in text and not holds_any(text, ("{{", "{%")):
         return []
     found = [*_wiki_links(text), *_markdown_links(text)]
     code = read_body(text).code if found else ()

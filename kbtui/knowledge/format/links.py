@@ -44,7 +44,7 @@ _DEFINITION = re.compile(
 )
 _TAG = (
     r"(?:\{\{[<%][ \t]*(?:(?:rel)?ref|include|embed)[ \t]+(?:path=)?"
-    r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%\n]*[>%]\}\}"
+    r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%{\n]*[>%]\}\}"
     r"|\{%-?[ \t]*link[ \t]+(?P<liquid>[^%{}\n]*[^%{}\s-])[ \t]*-?%\})"
 )
 _SHORTCODE = re.compile(

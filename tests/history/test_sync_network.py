@@ -294,6 +294,32 @@ def test_an_address_cannot_ask_for_the_credential_of_another_host(
     assert look_up("https://a%0ahost=other.example@host.example/x.git") is None
 
 
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("proxy =", None),
+        ("proxy = 127.0.0.1:9", "refused"),
+        ("proxy = http://127.0.0.1:9\n proxyAuthMethod = ntlm", "'ntlm' is not supported"),
+    ],
+)
+def test_a_proxy_of_gits_settings_is_taken_as_git_takes_it(
+    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch, setting: str, why: str | None
+) -> None:
+    settings = tmp_path / "settings"
+    settings.write_text(f"[http]\n {setting}\n", "utf-8")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    for name in ("https_proxy", "http_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with web(bare) as address:
+        machine = Machine(tmp_path / "here", address)
+        machine.write(A, "one\n")
+        if why is None:
+            assert machine.sync().sent == 1
+        else:
+            with pytest.raises(RemoteError, match=why):
+                machine.sync()
+
+
 def test_a_line_that_is_cut_loses_nothing(tmp_path: Path, bare: Path) -> None:
     with web(bare) as address:
         here = Machine(tmp_path / "here", address)

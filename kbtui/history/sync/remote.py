@@ -271,7 +271,8 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
     if isinstance(error, HangupException):
         lines = [line.decode("utf-8", "replace") for line in error.stderr_lines or []]
         return _from_message(" ".join(lines) or "the connection was closed", place)
-    if isinstance(error, GitProtocolError | HTTPError | OSError | EOFError):
+    # What dulwich doesn't implement is asked for by git's settings.
+    if isinstance(error, GitProtocolError | HTTPError | OSError | EOFError | NotImplementedError):
         return _from_message(str(error), place)
     if isinstance(error, AssertionError | ValueError | KeyError):  # not a git server's answer
         return RemoteError(f"{place} doesn't answer as git does.", "Check the address.")

@@ -399,7 +399,12 @@ class Transport:
             return ssh, path
         pool = None
         if text.startswith("http"):
-            pool = default_urllib3_manager(read_settings(), base_url=text, timeout=SECONDS)
+            pool = default_urllib3_manager(
+                read_settings(),
+                proxy_manager_cls=_proxied,  # type: ignore[arg-type]
+                base_url=text,
+                timeout=SECONDS,
+            )
             self._resources.enter_context(ConnectionTracker(pool).cut_when_stopped(self._watcher))
         client, path = get_transport_and_path(
             text,
@@ -509,6 +514,16 @@ def _branch_of(refs: Mapping[bytes, Any], place: str) -> bytes:
             " main`.",
         )
     return (in_use or others)[0]
+
+
+def _proxied(proxy: str, *, proxy_headers: Any, **more: Any) -> Any:
+    """Return a pool manager for a proxy as git's settings name it: none if empty, or HOST:PORT."""
+    from urllib3 import PoolManager, ProxyManager
+
+    if not proxy:
+        return PoolManager(**more)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    return ProxyManager(proxy, proxy_headers=proxy_headers, **more)
 
 
 def _folder_client() -> GitClient:

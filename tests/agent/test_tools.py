@@ -419,6 +419,14 @@ def test_rename_entry_repairs_links(kb: KnowledgeBase, tools: Tools) -> None:
     assert "already" in tools.error("rename_entry", entry="docker", new_name="people/alice-liddell")
 
 
+def test_list_entries_has_those_without_a_date(kb: KnowledgeBase, tools: Tools) -> None:
+    (kb.workspace.root / "knowledge/topics/undated.md").write_text(
+        "# Undated\n\nA note.\n", "utf-8"
+    )
+    assert "topics/undated" in tools.ok("list_entries")
+    assert "topics/undated" not in tools.ok("list_entries", since="2020")
+
+
 def test_list_entries_filters_and_pages(kb: KnowledgeBase, tools: Tools) -> None:
     for number in range(3):
         kb.library.create("person", f"Person {number}", body=f"The person {number}.", tags=["team"])

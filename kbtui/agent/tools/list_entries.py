@@ -35,9 +35,9 @@ class ListEntries:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List the entries, with the number of those not shown."""
-        since, until = date_bounds(days(arguments) or "..") or ("", "")
-        infos = [info for info in context.view.library.infos() if _matches(info, arguments)]
-        found = [info for info in infos if since <= _changed(info) <= until]
+        found = [info for info in context.view.library.infos() if _matches(info, arguments)]
+        if bounds := date_bounds(days(arguments)):
+            found = [info for info in found if bounds[0] <= _changed(info) <= bounds[1]]
         found.sort(key=lambda info: (_changed(info), info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]

@@ -37,7 +37,6 @@ KINDS: Mapping[str, Kind] = {
 OTHER = Kind("other", "○", "O")
 """The kind of a note of no known type, such as most notes of a vault."""
 _BY_FOLDER = [OTHER._replace(name=f"other-{name}") for name in KINDS if name != "fact"]
-"""The file of memory."""
 _SESSIONS = "sessions/"
 _STEP = " > "  # the separator of headings in the search index
 INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "

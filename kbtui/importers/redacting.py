@@ -11,11 +11,11 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
+from kbtui.freed import give_back
 from kbtui.redaction.redact import redact
 from kbtui.text import Packed, pack, unpack
 
@@ -72,7 +72,7 @@ class Redactor:
             each[:] = [text if found is None else pack(found) for text, found in both]
 
     def _redact_parallel(self, texts: Sequence[Packed]) -> list[str | None]:
-        _give_back()
+        give_back()  # what reading freed: helpers take some as well
         try:
             threads = self._threads or self._start()
             parts = threads.map(self._ask, _split(texts))
@@ -114,17 +114,6 @@ def redacted(texts: Sequence[Packed]) -> list[str | None]:
 def _redacted(text: str) -> str | None:
     clean = redact(text).text
     return None if clean == text else clean
-
-
-def _give_back() -> None:
-    """Return to the system what reading took and freed, as the helpers take memory now.
-
-    The allocator of GNU keeps it otherwise, as there is something still needed behind it.
-    """
-    import ctypes
-
-    with suppress(AttributeError, OSError, TypeError):  # another system
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _split(texts: Sequence[Packed]) -> list[list[Packed]]:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from kbtui.errors import StorageError
+from kbtui.freed import give_back
 from kbtui.models.port import Message, Role, ToolCall
 from kbtui.sessions import MARKS, TAINT
 from kbtui.text import shorten
 from kbtui.workspace.files import why_closed
-from kbtui.workspace.jsonl import read_lines
+from kbtui.workspace.jsonl import each_record
 from kbtui.workspace.layout import Workspace
 
 FORMAT = 1
@@ -407,6 +408,7 @@ log = logging.getLogger(__name__)
 _SUFFIX = ".jsonl"
 _CACHE = "sessions.json"
 _VERSION = 2
+_MUCH = 4 << 20  # bytes of logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,8 +452,15 @@ class SessionList:
             known = {name: self._read_info(file) for name, file in self._files().items()}
             current = {name: item for name, item in known.items() if item is not None}
             if current != self._known:
+                read = sum(
+                    state[0]
+                    for name, (state, _) in current.items()
+                    if current[name] != self._known.get(name)
+                )
                 self._known = current
                 _store(self._workspace, current)
+                if read > _MUCH:
+                    give_back()
             infos = [info for _, info in current.values()]
         return sorted(
             infos, key=lambda info: (info.updated <= now, info.updated, info.id), reverse=True
@@ -478,7 +487,7 @@ class SessionList:
                 return None
             if before is not None and before[0] == state:
                 return before
-            info = SessionLog.of(read_lines(file).records).info(session_id)
+            info = SessionLog.of(each_record(file)).info(session_id)
         except (OSError, StorageError) as error:
             log.warning("the session %s can't be read: %s", session_id, error)
             self.unreadable[session_id] = "it can't be read"

@@ -37,7 +37,7 @@ from kbtui.sessions.log_records import (
     unmask_record,
 )
 from kbtui.text import clean_line, slugify
-from kbtui.workspace.jsonl import append_line, is_same_file, read_lines
+from kbtui.workspace.jsonl import append_line, each_record, is_same_file, read_lines
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.removals import Removals
 
@@ -337,7 +337,7 @@ class SessionStore:
 
     def read_log(self, ref: str) -> SessionLog:
         """Read a whole log without opening the session; raises like `read`."""
-        return SessionLog.of(read_lines(self._file(self.find(ref))).records)
+        return SessionLog.of(each_record(self._file(self.find(ref))))
 
     def latest(self, channel: str | None = None) -> Session | None:
         """Open the session updated last that no other process has open; None if there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import json
 import os
 import time
@@ -23,6 +24,7 @@ from kbtui.workspace.durable import Data, FileBatch, storage_errors, sync_folder
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _WRITING = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL = 64 * 1024
+_NO_OBJECT = "not a JSON object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +92,38 @@ def read_lines(file: Path) -> JsonLines:
     Raises:
         StorageError: The file system refused.
     """
+    data, torn = _read(file)
+    values: list[dict[str, Any]] = []
+    bad: list[BadLine] = []
+    for number, line, value in _parsed(data):
+        if value is None:
+            bad.append(BadLine(file.name, number, line, _NO_OBJECT))
+        else:
+            values.append(value)
+    return JsonLines(tuple(values), torn, tuple(bad))
+
+
+def each_record(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of `read_lines` one by one, as all of a long log take much memory."""
+    data, _ = _read(file)
+    return (value for _, _, value in _parsed(data) if value is not None)
+
+
+def _read(file: Path) -> tuple[bytes, bytes | None]:
+    """Return the whole lines of a file, and its torn end, which is set aside."""
     with storage_errors(f"Can't read {file.name}"):
         try:
             data = file.read_bytes()
         except FileNotFoundError:
-            return JsonLines(())
-        torn = None
-        if data and not data.endswith(b"\n"):
-            data, torn = _read_locked(file)
-    records, bad = parse_records(data, file.name)
-    return JsonLines(tuple([each.value for each in records]), torn, tuple(bad))
+            return b"", None
+        return _read_locked(file) if data and not data.endswith(b"\n") else (data, None)
+
+
+def _parsed(data: bytes) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
+    """Yield number, line and value of each line that isn't empty; None for what is no object."""
+    for number, line in enumerate(io.BytesIO(data), 1):
+        if line.strip():
+            yield number, line.removesuffix(b"\n"), json_object(line)
 
 
 def rewrite(file: Path, change: Callable[[bytes], Data]) -> None:
@@ -122,12 +146,9 @@ def parse_records(data: bytes, path: str) -> tuple[list[Record], list[BadLine]]:
     """Parse all lines of a file's content; never raises."""
     records: list[Record] = []
     bad: list[BadLine] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        value = json_object(line)
+    for number, line, value in _parsed(data):
         if value is None:
-            bad.append(BadLine(path, number, line, "not a JSON object"))
+            bad.append(BadLine(path, number, line, _NO_OBJECT))
         else:
             records.append(Record(number, line, value))
     return records, bad

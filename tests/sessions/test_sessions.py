@@ -314,8 +314,8 @@ def test_the_list_does_not_read_logs_that_have_not_changed(
     read: list[Path] = []
     from kbtui.sessions import log_records
 
-    real = log_records.read_lines
-    monkeypatch.setattr(log_records, "read_lines", lambda file: read.append(file) or real(file))
+    real = log_records.each_record
+    monkeypatch.setattr(log_records, "each_record", lambda file: read.append(file) or real(file))
     again = SessionStore(workspace)
     assert len(again.list()) == 5
     assert read == []

@@ -7,12 +7,13 @@ import json
 import os
 import stat
 import threading
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import StorageError
-from kbtui.workspace.jsonl import append_line, read_lines, rewrite
+from kbtui.workspace.jsonl import append_line, each_record, read_lines, rewrite
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -161,3 +162,19 @@ def test_the_line_of_each_record_is_json(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     append_line(file, {"text": "a\r\nb\x00c"})
     assert json.loads(file.read_text("utf-8")) == {"text": "a\r\nb\x00c"}
+
+
+def test_one_by_one_records_are_those_of_all_and_take_the_memory_of_one(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    said = (json.dumps({"id": number, "content": "leeks " * 9}) for number in range(9_000))
+    file.write_text("\n".join(["no object", *said, '{"torn', ""])[:-1])
+    whole = read_lines(file).records
+    assert len(whole) == 9_000
+    assert tuple(each_record(file)) == whole
+    assert [*each_record(tmp_path / "none.jsonl")] == []
+    del whole
+    tracemalloc.start()
+    assert sum(1 for _ in each_record(file)) == 9_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * file.stat().st_size

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kbtui.derived import DerivedDatabase
 from kbtui.errors import KbtuiError
+from kbtui.freed import give_back
 from kbtui.knowledge.entries.entry import Entry, parse_entry
 from kbtui.listeners import Listeners
 from kbtui.memory.comparing.corrections import corrects as corrects
@@ -236,6 +237,8 @@ class Newer:
                 done += 1
         if done:
             self._listeners.tell()
+        if done and seconds is None:
+            give_back()  # what long conversations took
         return done
 
     def _states(self) -> dict[str, str]:

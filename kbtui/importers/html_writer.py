@@ -265,7 +265,11 @@ class _Writer(HTMLParser):
         self._names[tag] = self._names.get(tag, 0) + 1
 
     def _embed(self, tag: str, attributes: Attributes) -> None:
-        """Add a link to what a player or frame shows."""
+        """Add a link to what a player or frame shows, or what stands in the frame itself."""
+        if page := attributes.get("srcdoc"):
+            text = _Writer(self._rewrite_link, self._dropped).convert(escape_unclosed(page))
+            self._stack[-1].parts.append((tag, text if self._is_inline else f"\n\n{text}\n\n"))
+            return
         address = _address(self._rewrite_link(attributes.get("src") or attributes.get("data", "")))
         if address:
             title = attributes.get("title", "").strip()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ("<ol><li>a<li>b<ol><li>c</ol></li><ul><li>d</ul></ol>", "1. a\n2. b\n   1. c\n   - d"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl><ul><li>e<li>f<table><tr><td>g</table></ul>",
          "a\n:   b\n\nc\n:   d\n\n- e\n- f\n\n  | g |\n  | --- |"),
+        ("a<iframe src='x' srcdoc='&lt;p&gt;b&lt;ul&gt;&lt;li&gt;c'></iframe>d", "a\n\nb\n\n- c\n\nd"),
         ("<img src='data:image/gif;base64,AA' data-src='https://e.org/a.png' alt=b>", "![b](https://e.org/a.png)"),
         ("<ol start=9><li>a</li><li>b<pre>x\n y</pre></li></ol>", "9. a\n10. b\n\n    ```\n    x\n     y\n    ```"),
         ("<ol start=½><li></li><li>a</ol>", "2. a"),

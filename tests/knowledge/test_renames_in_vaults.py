@@ -284,6 +284,8 @@ def test_a_title_that_an_alias_repeats_is_renamed(kb: KnowledgeBase) -> None:
         ("up: [[Alpha#Goals|a]] # why\n", "up: [[New name#Goals|a]] # why\n"),
         ("all:\n  - [[Alpha]]\n  - [[B]]\n", "all:\n  - [[New name]]\n  - [[B]]\n"),
         ("all: [[[Alpha]], [[B]], x]\n", "all: [[[New name]], [[B]], x]\n"),
+        ("src: '[x](sub/Alpha.md#a) y'\n", "src: '[x](sub/New%20name.md#a) y'\n"),
+        ("src: '[x](sub/Alpha) ![](Alpha.png)'\n", "src: '[x](sub/Alpha) ![](Alpha.png)'\n"),
         ("up: &a [[Alpha]]\nz: *a\n", "up: &a [[New name]]\nz: *a\n"),
         ("tags: [[Alpha]]\naliases: [[Alpha]]\n", "tags: [[Alpha]]\naliases: [[Alpha]]\n"),
     ],

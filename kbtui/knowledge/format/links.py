@@ -68,6 +68,9 @@ _MARKDOWN_FORMS = (
 """What one of a text holds that may have links of a form, and how these look."""
 
 
+_SIGNS = ("[[", "](")
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link as written; `line` is 1-based, `heading` is what follows ``#``.
@@ -194,22 +197,25 @@ def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
                 continue
             if key.value == "related" and text.strip():
                 yield related_link(text, 2 + head.count("\n", 0, node.start))
-            elif "[[" in text:
+            elif holds_any(text, _SIGNS):
                 line = 2 + head.count("\n", 0, node.start)
                 yield from (placed.link for placed in links_in_value(text, line))
 
 
 def links_in_text_of(head: str) -> Iterator[Link]:
-    """Yield the wikilinks in a frontmatter that can't be read, which starts on line 2."""
-    if "[[" in head:
+    """Yield the links in a frontmatter that can't be read, which starts on line 2."""
+    if holds_any(head, _SIGNS):
         for number, line in enumerate(head.split("\n"), 2):
             yield from (placed.link for placed in links_in_value(line, number))
 
 
 def links_in_value(value: str, line: int = 1) -> Iterator[PlacedLink]:
-    """Yield the wikilinks in one frontmatter value."""
+    """Yield the links in one frontmatter value: wikilinks, and Markdown's to a note's file."""
     for match, link in _wiki_links(value):
         yield _placed(match, link, line)
+    for match, link in _markdown_links(value) if "](" in value else ():
+        if match.re is _MARKDOWN and link.target.lower().endswith(".md"):
+            yield _placed(match, link, line)
 
 
 def in_table_row(body: str, offset: int) -> bool:

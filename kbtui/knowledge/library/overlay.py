@@ -489,7 +489,8 @@ class Overlay:
             except UnreadableError:
                 self.unmended.append(source)
                 continue
-            if self.problem(source, data) and b"[[" in frontmatter.split(data).head:
+            head = frontmatter.split(data).head
+            if self.problem(source, data) and (b"[[" in head or b"](" in head):
                 self.unmended.append(source)
             if repaired != data:
                 self.repaired.add(source)

@@ -24,7 +24,7 @@ from kbtui.importers.engine import Report, left_over, run, sources_of, take_back
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedMessage, ImportedNote
 from kbtui.knowledge_base import KnowledgeBase
-from tests.importers.exports import written
+from tests.importers.exports import chatgpt, node, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -320,3 +320,16 @@ def test_no_text_of_a_conversation_of_many_thousand_messages_counts_as_lost() ->
     account.settle(ImportedConversation("1", "A", None, None, messages))
     account.close()
     assert dict(account.missing) == {"messages[].text": 1, "messages[].again": 1}
+
+
+def test_what_is_said_beside_the_conversations_is_counted(tmp_path: Path) -> None:
+    said = "The heron comes at dawn to the pond."
+    talk = chatgpt("c1", node("a", None, "user", said), node("b", "a", "assistant", "I see."))
+    written(tmp_path / "x/conversations.json", [talk])
+    feedback = {"rating": "thumbs_down", "content": '{"text": "It forgot the pond and the reeds."}'}
+    written(tmp_path / "x/message_feedback.json", [feedback, {"rating": "thumbs_up"}])
+    other = {"input": {"text": said}, "output": {"text": "It comes at noon to the mill."}}
+    written(tmp_path / "x/model_comparisons.json", [other])
+    came = Came(tmp_path / "x", tmp_path / "w")
+    assert dict(came.reports[0].unread) == {"content": 1, "*.text": 1}
+    assert not came.skipped

@@ -67,10 +67,12 @@ _KINDS = {"image": "picture", "audio": "recording", "video": "video"}
 # The conversations as a web page, and metadata about them and the user.
 _REDUNDANT = frozenset(
     (
-        *("chat.html", "user.json", "user_settings.json", "message_feedback.json"),
-        *("shared_conversations.json", "model_comparisons.json", "export_manifest.json"),
+        *("chat.html", "user.json", "user_settings.json", "shared_conversations.json"),
+        "export_manifest.json",
     )
 )
+_BESIDE = ("message_feedback.json", "model_comparisons.json")
+"""What is said of answers, and what was answered besides: no part of a conversation."""
 _FILE = re.compile(r"file[-_][0-9A-Za-z]+")
 _CANVAS = "canmore."
 _ABOUT = {
@@ -99,6 +101,9 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     def conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
         return read_records(json_list(opened, name), lambda each: _conversation(name, each, extras))
 
+    for name in opened.names:
+        if name.rpartition("/")[2] in _BESIDE:  # read, so that what of it comes to nothing is named
+            yield from (each for each in json_list(opened, name) if isinstance(each, Skipped))
     yield from read_each(opened, [*_exports(opened)], conversations, are_known=True)
     for name in extras.files.values():  # not attached to any conversation
         yield file_of(opened, name)

@@ -339,13 +339,16 @@ def _cut(name: str, number: int, error: UnreadableError) -> Skipped:
 
 
 def json_list(
-    opened: OpenedExport, name: str, key: str = "conversations"
+    opened: OpenedExport,
+    name: str,
+    key: str = "conversations",
+    beside: Records | None = None,
 ) -> Iterator[Record | Skipped]:
     """Yield the objects of a top-level list, or of the list at `key` of an object.
 
-    Each is accounted for, and so are the other members of that object.
+    Each is accounted for, and so are the other members of that object, which `beside` gets.
     """
-    beside: Records = []
+    beside = [] if beside is None else beside
     return _accounted(opened, name, _json_list(opened, name, key, beside), beside)
 
 

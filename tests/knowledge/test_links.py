@@ -51,6 +51,8 @@ def _resolved(room: Room, body: str, source: str = "knowledge/people/me.md") -> 
         ("[[Bob]]", "people/bob b.md"),
         ("[x](../topics/docker.md)", "topics/docker.md"),
         ("[x](docker.md#part)", "people/docker.md"),
+        ("[x\ny\nz](docker.md)", "people/docker.md"),
+        ("> [x\n> y](docker.md)", "people/docker.md"),
         ("[x](./docker)", "people/docker.md"),
         ("[x](bob%20b.md)", "people/bob b.md"),
         ("[x](<bob b.md>)", "people/bob b.md"),

@@ -13,6 +13,7 @@ from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Source
 from kbtui.importers.reading import (
     Record,
+    Records,
     drained,
     fields_of,
     file_of,
@@ -53,8 +54,12 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
     def chats(opened: OpenedExport, name: str) -> Iterator[Item]:
         owner = _owner(opened, name) if whole[name] else ""
-        records = json_list(opened, name, "chats.list" if whole[name] else "")
-        return read_records(records, lambda each: _chat(opened, name, each, owner))
+        beside: Records = []
+        records = json_list(opened, name, "chats.list" if whole[name] else "", beside)
+        yield from read_records(records, lambda each: _chat(opened, name, each, owner))
+        for left in (each.record("left_chats") for each in beside):
+            for chat in left.records("list"):
+                yield from _chat(opened, name, chat, owner)
 
     return read_each(opened, whole, chats, are_known=True)
 

@@ -28,8 +28,10 @@ _WIKI = re.compile(
     r"(?:\\?\|(?P<alias>(?:[^\[\]\n]|\[[^\[\]\n]*\](?=\()"
     r"|\[\[[^\[\]\n]*\]\])*))?\]\]"
 )
+_LABEL = r"[^\[\]\\\n]|\n(?![ \t>]*\n)|\\."
+"""A character of a label, which may go on in the next line of its paragraph."""
 _MARKDOWN = re.compile(
-    r"(?<!\\)!?\[(?P<alias>(?:[^\[\]\\\n]|\\.|\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\])*)\]\([ \t]*"
+    rf"(?<!\\)!?\[(?P<alias>(?:{_LABEL}|\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\])*)\]\([ \t]*"
     r"(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*))"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
 )
@@ -47,9 +49,7 @@ _TAG = (
     r"(?:\"(?P<angle>[^\"\n]*)\"|(?P<bare>[^\s\"`=>%]+))[^>%{\n]*[>%]\}\}"
     r"|\{%-?[ \t]*link[ \t]+(?P<liquid>[^%{}\n]*[^%{}\s-])[ \t]*-?%\})"
 )
-_SHORTCODE = re.compile(
-    rf"(?<!\\)\[(?P<alias>(?:[^\[\]\\\n]|\\.)*)\]\([ \t]*{_TAG}[^\s()]*[ \t]*\)"
-)
+_SHORTCODE = re.compile(rf"(?<!\\)\[(?P<alias>(?:{_LABEL})*)\]\([ \t]*{_TAG}[^\s()]*[ \t]*\)")
 _SHORTCODE_ALONE = re.compile(rf"(?<!\()(?<!\([ \t])(?P<alias>){_TAG}")
 """Tags of sites' generators that name a page: ``[Leek]({{< ref "garden/leek" >}})``, as Hugo and
 Quarto write it, ``{% link leek.md %}``, as Jekyll does, and such a tag by itself."""

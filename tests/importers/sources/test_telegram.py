@@ -110,3 +110,10 @@ def test_addresses_behind_words_and_texts_in_parts_only_come(tmp_path: Path, rea
         "Anna: See [here](https://e.org/a)",
         "Anna: Only parts",
     ]
+
+
+def test_chats_that_were_left_come_too(tmp_path: Path, read: Any) -> None:
+    left = chat(message(1, ANNA, "Farewell"), type="private_group", name="Old", id=9)
+    whole = {**every(chat(message(1, ANNA, "Hi"))), "left_chats": {"about": "…", "list": [left]}}
+    found = read(SOURCE, written(tmp_path / "result.json", whole))
+    assert [each.messages[0].text for each in found] == ["Anna: Hi", "Anna: Farewell"]

@@ -81,6 +81,9 @@ def _branch(chat: Record) -> tuple[list[Record], int]:
 
 def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     text = paragraphs(texts_in(message.get("content"))) or _put_out(message)
+    text = paragraphs(
+        [text, message.record("merged").text("content")]
+    )  # of several models' answers
     if "<details" in text:
         named.update(_KINDS.get(each[1], "step of a tool") for each in _DETAILS.finditer(text))
         text = _DETAILS.sub("", text)

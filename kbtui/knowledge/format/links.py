@@ -30,10 +30,11 @@ _WIKI = re.compile(
 )
 _LABEL = r"[^\[\]\\\n]|\n(?![ \t>]*\n)|\\."
 """A character of a label, which may go on in the next line of its paragraph."""
+_GAP = r"[ \t]*(?:\n[ \t>]*)?"
 _MARKDOWN = re.compile(
-    rf"(?<!\\)!?\[(?P<alias>(?:{_LABEL}|\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\])*)\]\([ \t]*"
+    rf"(?<!\\)!?\[(?P<alias>(?:{_LABEL}|\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\])*)\]\({_GAP}"
     r"(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*))"
-    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+    rf"(?:(?=\s){_GAP}(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?{_GAP}\)"
 )
 _ANCHOR = re.compile(
     r"<a\b[^<>]*?\bhref[ \t]*=[ \t]*(?:\"(?P<angle>[^\"<>\n]*)\"|'(?P<bare>[^'<>\n]*)')[^<>]*>"
@@ -41,7 +42,8 @@ _ANCHOR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DEFINITION = re.compile(
-    r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
+    r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?P<gap>\n[ \t]*)?"
+    r"(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))(?(gap)(?!\S)(?=[ \t]*(?:[\"'(]|$)))",
     re.MULTILINE,
 )
 _TAG = (

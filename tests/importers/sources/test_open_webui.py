@@ -124,7 +124,11 @@ def test_an_answer_that_only_its_items_hold_comes(tmp_path: Path, read: Any) -> 
         "c1",
         message("m1", None, "user", ["When?", {"type": "text", "text": "Say."}]),
         message("m2", "m1", "assistant", "", output=items),
-        message("m3", "m2", "assistant", "Rendered.", output=items),
+        message("m3", "m2", "assistant", "Rendered.", output=items, merged={"content": "Both."}),
     )
     (found,) = read(SOURCE, written(tmp_path / "a.json", [talk]))
-    assert [each.text for each in found.messages] == ["When?\n\nSay.", "In March.", "Rendered."]
+    assert [each.text for each in found.messages] == [
+        "When?\n\nSay.",
+        "In March.",
+        "Rendered.\n\nBoth.",
+    ]

@@ -33,7 +33,7 @@ from kbtui.offline.orders import Order, read_order
 from kbtui.sessions import FROM_NOTES, KEEP, SEARCH
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
-from kbtui.workspace.layout import ENTRIES, short_name
+from kbtui.workspace.layout import entry_path, short_name
 
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
@@ -243,7 +243,7 @@ class OfflineTurn(Turn):
 
     def _with_title(self, link: re.Match[str]) -> str:
         """Return a path-only link labelled with its note's title."""
-        info = self.context.view.library.info(f"{ENTRIES}{link[1].removesuffix('.md')}.md")
+        info = self.context.view.library.info(entry_path(link[1]))
         return f"[[{link[1]}|{info.title}]]" if info is not None else link[0]
 
 

@@ -185,6 +185,11 @@ def original_of(path: str) -> str:
     return f"{folder}{slash}{name[: found.start()]}{suffix}"
 
 
+def entry_path(name: str) -> str:
+    """Return the path of an entry by its short name or a link to it: ``people/alice``."""
+    return f"{ENTRIES}{name.removesuffix('.md')}.md"
+
+
 def short_name(path: str) -> str:
     """Return a path in short form: ``people/alice`` for an entry, ``MEMORY.md``."""
     folder, _, name = path.rpartition("/")

@@ -13,14 +13,14 @@ from textual.content import Content, Span
 
 from kbtui.history.queries.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.knowledge.format.document import Document
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.notes import Names
 from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import Links, render_single_line
-from kbtui.tui.markdown.syntax import LinkRef
+from kbtui.tui.markdown.plain import named_by_path
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
-from kbtui.workspace.layout import ENTRIES
+from kbtui.workspace.layout import entry_path
 
 MAX_LINES = 20_000
 _FIRST_PART_LINES, _PART_LINES = 400, 2_000
@@ -232,7 +232,7 @@ class _HunkText:
         self._is_one_sided = diff.old_blob is None or diff.new_blob is None
         self._is_markdown = _is_markdown(diff.path)
         self._names = names
-        self._links = Links(self._named)
+        self._links = Links(named_by_path(self._names))
         self._frontmatter = (
             _frontmatter_lines(self._lines, *diff.heads) if self._is_markdown else set()
         )
@@ -376,13 +376,12 @@ class _HunkText:
         is_list = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
         values = text[1:-1].split(",") if is_list else [text.removeprefix("- ")]
         unquoted = (each.strip().strip("\"'") for each in values)
-        titles = ((self._named(LinkRef("wiki", each)).title, each) for each in unquoted)
-        return ", ".join(title or format_written_day(each) for title, each in titles)
-
-    def _named(self, link: LinkRef) -> Named:
-        """Return the name of a link's target if it is a path, else an empty name."""
-        path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
-        return self._names[path] if _PATH.fullmatch(link.target) else Named("", "")
+        return ", ".join(
+            self._names[entry_path(each)].title
+            if _PATH.fullmatch(each)
+            else format_written_day(each)
+            for each in unquoted
+        )
 
     def _verbatim(self, index: int) -> Content:
         text = _clean_text(self._lines[index])

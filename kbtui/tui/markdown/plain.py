@@ -14,7 +14,7 @@ from kbtui.search.query.parser import SEPARATOR
 from kbtui.text import clean
 from kbtui.tui.markdown.inline import HAS_MARKUP, LINE_MARKER, InlineBuilder, Links
 from kbtui.tui.markdown.syntax import CALLOUT, WIKILINK, LinkRef, parse_line, without_hidden
-from kbtui.workspace.layout import ENTRIES
+from kbtui.workspace.layout import entry_path
 
 _CUT_COMMENT = re.compile(r"<!--(?:(?!-->).)*$|^(?:(?!<!--).)*-->")
 _BLOCK_MARKS = re.compile(r"(?<=\s)#{2,6}\s+(?=\S)|`{3,}[\w-]*|~{3,}")
@@ -29,7 +29,7 @@ def named_by_path(names: Names) -> Callable[[LinkRef], Named]:
     """Return the resolver of links that name a note by its path; others are called as written."""
 
     def resolve(link: LinkRef) -> Named:
-        path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
+        path = entry_path(link.target)
         return names[path] if "/" in link.target and link.kind == "wiki" else Named(path, "")
 
     return resolve

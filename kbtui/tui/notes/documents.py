@@ -49,7 +49,7 @@ from kbtui.tui.markdown.plain import as_read, named_by_path
 from kbtui.tui.markdown.source import Cell, Embed, Neighbour, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
-from kbtui.workspace.layout import ENTRIES, MEMORY, NAME_PREFIX, short_name
+from kbtui.workspace.layout import MEMORY, NAME_PREFIX, entry_path, short_name
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing", "past"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
@@ -156,7 +156,7 @@ class Document:
 def _names_by_path(kb: KnowledgeBase, head: str, body: str) -> Names:
     """Return the names of notes that a text refers to by path."""
     targets = {*_PATH.findall(head), *_LINKED_PATH.findall(body)}
-    return names_of(kb.library, {f"{ENTRIES}{each.removesuffix('.md')}.md" for each in targets})
+    return names_of(kb.library, set(map(entry_path, targets)))
 
 
 def _without_title(body: str, title: str) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from kbtui.text import clean_line, counted
 from kbtui.tui.markdown.plain import as_read, excerpt
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.row_list import RowList, justified_row
-from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
+from kbtui.workspace.layout import CATEGORIES, entry_path, short_name
 
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
 _TITLE_PREFIX = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
@@ -141,11 +141,7 @@ def paths_in(hits: Iterable[Hit]) -> Iterator[str]:
         yield hit.path
         if hit.session is not None and hit.path != log_of(hit):
             yield log_of(hit)
-        yield from (_link_path(link) for link in _PATH_LINK.findall(hit.snippet))
-
-
-def _link_path(path: str) -> str:
-    return f"{ENTRIES}{path}.md"
+        yield from map(entry_path, _PATH_LINK.findall(hit.snippet))
 
 
 def snippet_of(hit: Hit, names: Names | None = None) -> Content:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 from datetime import date
 
+import pytest
 from textual.app import App
 from textual.content import Content, Span
 
@@ -108,8 +109,9 @@ def test_of_a_list_in_the_frontmatter_the_name_stands_above_what_was_added():
     assert plain(layout)[2:] == ["   tags", " +   c"]
 
 
-def test_a_link_that_says_a_path_is_shown_by_its_title():
-    layout = lay_out([diff_of("", "at [[people/mira-okafor]]\n")], 80, side_by_side=False)
+@pytest.mark.parametrize("target", ["people/mira-okafor", "People/Mira okafor"])
+def test_a_link_that_says_a_path_is_shown_by_its_title(target):
+    layout = lay_out([diff_of("", f"at [[{target}]]\n")], 80, side_by_side=False)
     assert plain(layout)[-1] == " + at Mira okafor"
 
 

@@ -11,7 +11,7 @@ from kbtui.search.results import Explain
 from kbtui.tui.markdown.inline import InlineBuilder, Links
 from kbtui.tui.markdown.plain import as_read, named_by_path
 from kbtui.tui.markdown.syntax import parse_line
-from kbtui.tui.search.hits import HitList, by_note, snippet_of
+from kbtui.tui.search.hits import HitList, by_note, paths_in, snippet_of
 from tests.tui.notes_support import hit
 
 A, B = "knowledge/topics/a.md", "knowledge/people/b.md"
@@ -119,3 +119,9 @@ def test_a_line_of_links_alone_is_read_as_the_parser_reads_it(text: str) -> None
 )
 def test_marks_of_blocks_are_not_read(text: str, read: str) -> None:
     assert as_read(text) == read
+
+
+def test_the_links_of_a_snippet_lead_to_entries_with_and_without_their_ending() -> None:
+    found = hit("knowledge/a.md", 1, "see [[people/mira]] and [[people/jonas.md|Jonas]]")
+    entries = ["knowledge/a.md", "knowledge/people/mira.md", "knowledge/people/jonas.md"]
+    assert [*paths_in([found])] == entries

@@ -19,7 +19,7 @@ from kbtui.tui.chat.conversation.items import Item, LinkItem, Target, wrapped
 from kbtui.tui.chat.conversation.written import WrittenNote, card_lines
 from kbtui.tui.widgets.kinds import with_sign
 from kbtui.tui.widgets.line_view import Line
-from kbtui.workspace.layout import ENTRIES, short_name
+from kbtui.workspace.layout import ENTRIES, entry_path, short_name
 
 _MAX_OUTPUT_LINES = 200
 _MIN_PHRASE_WIDTH = 20
@@ -229,7 +229,7 @@ def note_about(tool: str, arguments: Mapping[str, Any]) -> str:
     if not isinstance(path, str) or "/" not in path or "\n" in path:
         return ""
     is_whole = path.startswith((ENTRIES, "memory/", "docs/", "sessions/"))
-    return path if is_whole else f"{ENTRIES}{path.removesuffix('.md')}.md"
+    return path if is_whole else entry_path(path)
 
 
 def argument_details(arguments: Mapping[str, Any]) -> str:

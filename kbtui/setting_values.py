@@ -17,6 +17,7 @@ from kbtui.settings import (
     changed_config,
     described_fields,
     given_values,
+    hint_at,
     load_settings,
     setting_names,
 )
@@ -155,11 +156,7 @@ def split_name(name: str) -> list[str]:
 
 def unknown_setting(name: str) -> NotFoundError:
     """Return the error for an unknown setting, with the most similar name as a hint."""
-    from rapidfuzz import process
-
-    near = process.extractOne(name, setting_names(), score_cutoff=60)
-    hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
-    return NotFoundError(f"There is no setting `{name}`.", hint)
+    return NotFoundError(f"There is no setting `{name}`.", hint_at(name, setting_names()))
 
 
 def check_name(name: str) -> None:

@@ -51,6 +51,7 @@ _QUICK = {
     "KBTUI_API_BASE": ("models", "chat", "api_base"),
     "KBTUI_API_KEY": ("models", "chat", "api_key"),
 }
+_SIMILAR = 60  # per cent, of names of settings
 _NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK})
 
 
@@ -681,6 +682,14 @@ def _holds(values: object, place: Iterable[int | str]) -> bool:
     return True
 
 
+def hint_at(name: str, names: Iterable[str]) -> str:
+    """Return a hint at the setting whose name is the most similar one, if one is."""
+    from rapidfuzz import process
+
+    near = process.extractOne(name, names, score_cutoff=_SIMILAR)
+    return f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
+
+
 def _explain(
     error: ValidationError, sources: Sequence[tuple[str, dict[str, Any]]]
 ) -> tuple[str, str]:
@@ -689,12 +698,8 @@ def _explain(
     name = ".".join(str(part) for part in first["loc"])
     at = next((f" in {of}" for of, values in reversed(sources) if _holds(values, first["loc"])), "")
     if first["type"] == "extra_forbidden":
-        from rapidfuzz import process
-
         names = setting_names() if "." in name else [*setting_names(), *Settings.model_fields]
-        near = process.extractOne(name, names, score_cutoff=70)
-        hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
-        return f"There is no setting `{name}`, given{at}.", hint
+        return f"There is no setting `{name}`, given{at}.", hint_at(name, names)
     return (
         f"The setting `{name}`{at} is wrong: {_problem(first)}.",
         "`kbtui config list` explains it.",

@@ -78,3 +78,8 @@ def test_a_summary_is_the_first_prose_whatever_is_above_it() -> None:
 def test_a_sections_heading_may_be_underlined_and_one_in_an_item_is_none() -> None:
     text = "- # Notes\n\nNotes\n-----\n\n- a\n\n# Next\n"
     assert append_to_section(text, "Notes", "- b") == text.replace("- a\n", "- a\n- b\n")
+
+
+def test_the_part_that_a_definition_leads_to_is_no_tag() -> None:
+    text = "See [the reasons][why]. #tag\n\n[why]: #rationale\n"
+    assert tags_in_body(text) == ["tag"]

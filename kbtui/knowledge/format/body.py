@@ -18,7 +18,8 @@ _OPENING = re.compile(rb"---[ \t]*\r?\n")
 _CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 SUMMARY_WIDTH = 160
 _MAY_BE_H1 = re.compile(r"^[ \t*+\-\d.)]*(?:#[ \t]|=+[ \t]*\r?$)", re.MULTILINE)
-_TAG = re.compile(r"#(?<!\S#)(?=[\w/-]*[^\W\d_])([\w/-]+)")
+# ``[label]: #part`` defines a link.
+_TAG = re.compile(r"#(?<!\S#)(?<!\]: #)(?=[\w/-]*[^\W\d_])([\w/-]+)")
 _NON_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
 )

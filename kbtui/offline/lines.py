@@ -104,7 +104,8 @@ def lines_of(
     markup.
     """
     struck = () if struck_too else (_STRUCK,)
-    text = _without(text, [(0, head_end(text))])
+    if end := head_end(text):
+        text = _without(text, [(0, end)])
     for pattern in (_COMMENT, *struck, _BLOCK_ID):
         text = _blanked(pattern, text)  # offsets don't change
     text = _BULLET.sub(r"\1-", text.translate(_CONTROL_CHARACTERS))
@@ -287,8 +288,10 @@ def without_struck(text: str) -> str:
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
     """Blank out what a pattern matches; the signs of comments and the like are none in code."""
+    if not pattern.search(text):
+        return text
     shown = text
-    if "`" in text and pattern.search(text):
+    if "`" in text:
         shown = _without(text, Document(text, has_head=False, is_excerpt=True).code)
     return _without(text, (match.span() for match in pattern.finditer(shown)))
 

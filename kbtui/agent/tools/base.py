@@ -19,7 +19,6 @@ from kbtui.clock import local_now
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
-from kbtui.search.query.parser import date_bounds
 from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
 from kbtui.views.view import View
@@ -158,6 +157,8 @@ def days(arguments: Mapping[str, Any]) -> str:
     Raises:
         RefusedError: one of them isn't a date.
     """
+    from kbtui.search.query.parser import date_bounds  # seldom needed
+
     since, until = (str(arguments.get(name, "")).strip() for name in ("since", "until"))
     for day in (since, until):
         if day and not (_DAY.fullmatch(day) and date_bounds(day)):

@@ -9,7 +9,6 @@ from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, 
 from kbtui.knowledge.catalog.catalog import entry_line, hidden_entries
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.library.library import EntryInfo
-from kbtui.search.query.parser import date_bounds
 from kbtui.text import counted, fold
 
 _LIMIT = 50
@@ -36,8 +35,11 @@ class ListEntries:
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List the entries, with the number of those not shown."""
         found = [info for info in context.view.library.infos() if _matches(info, arguments)]
-        if bounds := date_bounds(days(arguments)):
-            found = [info for info in found if bounds[0] <= _changed(info) <= bounds[1]]
+        if asked := days(arguments):
+            from kbtui.search.query.parser import date_bounds  # seldom needed
+
+            first, last = date_bounds(asked) or ("", "~")
+            found = [info for info in found if first <= _changed(info) <= last]
         found.sort(key=lambda info: (_changed(info), info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]

@@ -99,12 +99,14 @@ def reason_to_ask_of_tool(
     they wrote in, change only on request; how the assistant should be, and who the user is, never
     without consent. `authors` returns the author of each line of a file, `asked` is as in `Author`.
     """
-    reasons = (
-        _reason_to_ask_of_file(files, edits, path, authors, asked)
-        for path in edits
-        if path not in files.repaired
-    )
-    return _guiding_file_reason(edits) or next(filter(None, reasons), "")
+    if guiding := _guiding_file_reason(edits):
+        return guiding
+    for path in edits:
+        if path not in files.repaired:
+            why = _reason_to_ask_of_file(files, edits, path, authors, asked)
+            if why:
+                return why
+    return ""
 
 
 def _reason_to_ask_of_file(

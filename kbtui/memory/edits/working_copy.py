@@ -330,7 +330,9 @@ class WorkingCopy:
         is_free |= claim.key in _OWN_DATES
         if self._ground is None or is_free:
             return ""
-        ground = self._ground = self._with_cited(self._ground)
+        ground = self._ground
+        if self.author.cites_files:
+            ground = self._ground = self._with_cited(ground)
         linked = (self.named(target.strip()) for target in _LINK.findall(claim.text))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]
         is_line = claim.form == "line" or (
@@ -346,8 +348,8 @@ class WorkingCopy:
         return "" if is_here else lacking
 
     def _with_cited(self, ground: Ground) -> Ground:
-        """Return a ground with the files shown meanwhile, if the author may cite them."""
-        fresh = self.files.shown - self._cited if self.author.cites_files else ()
+        """Return a ground with the files that were shown meanwhile."""
+        fresh = self.files.shown - self._cited
         if not fresh:
             return ground
         self._cited.update(fresh)

@@ -18,6 +18,7 @@ from kbtui.text import (
     pack,
     shorten,
     slugify,
+    storable,
     unpack,
     without_escapes,
 )
@@ -108,3 +109,9 @@ def test_a_text_that_an_emoji_widens_is_packed_and_kept_once() -> None:
 def test_texts_with_half_a_character_can_be_packed() -> None:
     text = "\ud83d" + "word " * 100
     assert unpack(pack(text)) == text
+
+
+def test_lone_surrogates_are_replaced_and_any_other_text_is_returned_itself() -> None:
+    assert storable("a\ud800b") == "a?b"
+    for text in ("plain", "schön", "\N{GRINNING FACE}"):
+        assert storable(text) is text

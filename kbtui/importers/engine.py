@@ -24,7 +24,6 @@ from kbtui.history.change import Actor, Commit
 from kbtui.importers.accounting import Account
 from kbtui.importers.batches import Batch, resume_or_begin, timestamp
 from kbtui.importers.export_files import PACKED, OpenedExport
-from kbtui.importers.markup import whole
 from kbtui.importers.notes import Notes
 from kbtui.importers.port import (
     ImportedConversation,
@@ -40,7 +39,7 @@ from kbtui.redaction.redact import redact
 from kbtui.sessions import TAINT
 from kbtui.sessions.imported import Imported, ImportedBlock, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
-from kbtui.text import Packed, clean, clean_line, counted, pack, unpack
+from kbtui.text import Packed, clean, clean_line, counted, pack, storable, unpack
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.removals import Removals
@@ -617,7 +616,7 @@ def _content(message: ImportedMessage) -> Packed:
     said = message.text
     names = ", ".join(filter(None, map(clean_line, message.attached)))
     attached = f"[Attached: {names}]" if names else ""
-    text = whole("\n\n".join(filter(None, (clean(said).strip(), attached))))
+    text = storable("\n\n".join(filter(None, (clean(said).strip(), attached))))
     return message.said if text == said else pack(text)
 
 
@@ -627,7 +626,7 @@ def _title(item: ImportedConversation) -> str:
 
 @lru_cache(maxsize=64)
 def _clean_title(title: str) -> str:
-    return redact(clean_line(title).encode("utf-8", "replace").decode()).text
+    return redact(storable(clean_line(title))).text
 
 
 def _stem(session: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from kbtui.importers.html_writer import escape_unclosed, markdown_of
-from kbtui.text import clean, clean_line, is_damaged_unicode
+from kbtui.text import clean, clean_line, is_damaged_unicode, storable
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -30,17 +30,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 def words_of(value: Any) -> str:
     """Return a string stripped and without control characters, or "" for any other value."""
-    return whole(clean(value)).strip() if type(value) is str else ""
-
-
-def whole(text: str) -> str:
-    """Return a text with halves of pairs, which no file can hold, replaced."""
-    if not text.isascii():
-        try:
-            text.encode()  # decoding it would make a copy
-        except UnicodeEncodeError:
-            return text.encode("utf-8", "replace").decode()
-    return text
+    return storable(clean(value)).strip() if type(value) is str else ""
 
 
 def line_of(value: Any) -> str:

@@ -20,7 +20,7 @@ from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.knowledge.entries.entry import Front, render_entry
 from kbtui.knowledge.format.document import head_end
 from kbtui.knowledge.format.frontmatter import value_text
-from kbtui.text import clean, clean_line, counted, slugify
+from kbtui.text import clean, clean_line, counted, slugify, storable
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.layout import Workspace
@@ -69,7 +69,7 @@ class Notes:
             add = self._add_beside if note.at else self._add_file
             add(note, note.data)
             return
-        body = clean(note.text).strip("\n").encode("utf-8", "replace").decode()
+        body = storable(clean(note.text).strip("\n"))
         mark = sha256(body.encode()).hexdigest()[:12]
         identity = clean_line(f"{self.source}:{note.id}").replace('"', "'")
         text = self._entry(note, body, f"{identity} {mark}")

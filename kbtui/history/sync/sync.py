@@ -36,7 +36,7 @@ from kbtui.history.sync.remote import (
 from kbtui.history.sync.shared_folder import UNVERSIONED
 from kbtui.history.sync.transport import Transport
 from kbtui.history.sync.unversioned import UnversionedSync
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, storable
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Layout
@@ -450,7 +450,7 @@ class Sync:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [clean_line(name.encode("utf-8", "replace").decode()) for name in names[:_MAX_NAMES]]
+    shown = [clean_line(storable(name)) for name in names[:_MAX_NAMES]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 

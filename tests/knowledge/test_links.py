@@ -151,6 +151,17 @@ def test_a_new_title_renames_heading_file_and_links_by_title(linked: Room) -> No
     assert "[a](../topics/podman-rootless.md#x" in text
 
 
+@pytest.mark.parametrize("heading", ["# Build", "Build\n====="])
+def test_a_new_title_renames_the_heading_and_no_comment_in_code(room: Room, heading: str) -> None:
+    room.put(
+        "knowledge/topics/build.md", f"```sh\n# Build\nmake\n```\n\n{heading}\n\nIt is slow.\n"
+    )
+    room.adopt()
+    entry = room.library.get(room.library.rename("build", "Make").path)
+    expected = heading.replace("Build", "Make")
+    assert entry.text.endswith(f"```sh\n# Build\nmake\n```\n\n{expected}\n\nIt is slow.\n")
+
+
 def test_a_move_to_another_folder_rewrites_paths_and_its_own_relative_links(room: Room) -> None:
     room.put("knowledge/topics/a.md", "[b](b.md) [[b]] ![p](img/p%20q.png) [s](a.md)\n")
     room.put("knowledge/topics/b.md", "[[a]] [[topics/a]] [a](a.md) [a](./a.md)\n")

@@ -24,6 +24,7 @@ from kbtui.knowledge.entries.habits import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import is_named, shows_title
+from kbtui.knowledge.format.document import read_body
 from kbtui.knowledge.format.links import (
     IN_VAULT,
     Link,
@@ -106,11 +107,12 @@ def titled(data: bytes, title: str, new: str | None) -> bytes:
     if "title" in frontmatter.parse(data).values:
         data = frontmatter.set_keys(data, {"title": new})
     parts = frontmatter.split(data)
-    pattern = re.compile(
-        rf"^( {{0,3}}#[ \t]+){re.escape(title)}(?=[ \t]*#*[ \t]*\r?$)", re.MULTILINE
-    )
-    body = pattern.sub(lambda found: found[1] + new, parts.body.decode(), count=1)
-    return parts.join()[: len(data) - len(parts.body)] + body.encode()
+    body = parts.body.decode()
+    for each in read_body(body).headings:
+        if each.level == 1 and body[each.start : each.end] == title:
+            body = body[: each.start] + new + body[each.end :]
+            break
+    return data[: len(data) - len(parts.body)] + body.encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,8 @@ class NoteArea(Looks, TextField):
         item = _ITEM.match(line)
         if start != end or item is None or column < item.end():
             return False
+        if self.kind_of_line(row) == "code":
+            return False
         if not line[item.end() :].strip():
             self.replace("", (row, 0), (row, len(line)), maintain_selection_offset=False)
             return True

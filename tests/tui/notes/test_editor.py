@@ -217,6 +217,9 @@ async def test_enter_goes_on_with_a_list_and_tab_indents_it(tmp_path):
         area.text = "9. nine"
         await pilot.press("ctrl+end", "enter", *"ten")
         assert area.text == "9. nine\n10. ten"
+        area.text = "```\n- code"
+        await pilot.press("ctrl+end", "enter", *"end")
+        assert area.text == "```\n- code\nend"
 
 
 async def test_control_characters_are_shown_not_obeyed_and_stay_in_the_file(tmp_path):

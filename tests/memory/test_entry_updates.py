@@ -161,3 +161,9 @@ def test_code_that_looks_like_a_heading_is_none() -> None:
     grown = grown_entry(text, _fact("topic", "Size: large"), DAY)
     assert "Size: large" in grown
     assert "```\n## Evolution\n```\n" in grown
+
+
+def test_a_value_in_code_is_left_alone() -> None:
+    text = "# T\n\n```yaml\nport: 80\n```\n"
+    grown = grown_entry(text, _fact("topic", "Port: 443"), DAY)
+    assert grown == text + "\n- Port: 443\n"

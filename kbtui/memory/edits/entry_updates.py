@@ -219,12 +219,12 @@ def _line_with_key(body: str, statement: str) -> int | None:
 
 
 def _current_lines(body: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the lines outside of Evolution, each with its index and heading."""
-    heading = ""
+    """Yield the lines outside of Evolution and of code, each with its index and heading."""
+    heading, code = "", read_body(body).fenced
     titles = {each.line: each.title.casefold() for each in read_body(body).parts}
     for place, line in enumerate(split_lines(body)):
         heading = titles.get(place, heading)
-        if heading != _PAST:
+        if heading != _PAST and place not in code:
             yield place, heading, line
 
 

@@ -53,13 +53,13 @@ def read_pages(
     *,
     id_key: str,
     text_key: str,
-    note: Callable[[Record, Texts], Item],
+    note: Callable[[str, Record, Texts], Item],
     shown: Callable[[str], str] = str,
 ) -> Iterator[Item]:
     """Yield what `note` makes of each page in the list at key `at` of a file.
 
-    `note` also gets the text of every block by its id, as `shown` returns it. For that the file is
-    read twice, as a page may reference blocks of later pages.
+    `note` gets the file's name, the page, and the text of every block by its id, as `shown` returns
+    it. For that the file is read twice, as a page may reference blocks of later pages.
     """
     known = Texts()
     for page in json_list(opened, name, at):
@@ -67,7 +67,7 @@ def read_pages(
             for _, block in blocks_of(page):
                 known.keep(block.line(id_key), shown(block.words(text_key)))
     for page in json_list(opened, name, at):
-        yield page if isinstance(page, Skipped) else note(page, known)
+        yield page if isinstance(page, Skipped) else note(name, page, known)
 
 
 def markdown_list(page: Record, text: str, known: Texts, shown: Callable[[str], str] = str) -> str:

@@ -21,11 +21,8 @@ def _is_export(head: bytes) -> bool:
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
-    def note(page: Record, known: Texts) -> Item:
-        return _page(name, page, known)
-
     return read_pages(
-        opened, name, "blocks", id_key="id", text_key="content", note=note, shown=_shown
+        opened, name, "blocks", id_key="id", text_key="content", note=_page, shown=_shown
     )
 
 

@@ -26,10 +26,7 @@ def _is_export(head: bytes) -> bool:
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
-    def note(page: Record, known: Texts) -> Item:
-        return _page(name, page, known)
-
-    return read_pages(opened, name, "", id_key="uid", text_key="string", note=note)
+    return read_pages(opened, name, "", id_key="uid", text_key="string", note=_page)
 
 
 SOURCE = json_source("Roam", "roam", _is_export, _pages)

@@ -278,12 +278,12 @@ class Comparison:
         if not towards:
             return self.cosines
         moved = self._query + self.kind.feedback * np.mean(towards, axis=0)
-        return self._view.rescore(self._matrix, _unit(moved), self.cosines)
+        return self._view.rescore(self._matrix, unit(moved), self.cosines)
 
     def centroid(self, number: int) -> NDArray[np.float32] | None:
         """Return the unit centroid of a document's vectors; None if it has none."""
         rows = self._view.rows_of(number)
-        return _unit(self._matrix[rows].mean(axis=0)) if len(rows) else None
+        return unit(self._matrix[rows].mean(axis=0)) if len(rows) else None
 
 
 class JoinedComparison(Comparison):
@@ -382,7 +382,8 @@ def _norms_of_sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> N
     return np.maximum(found, _EPSILON)
 
 
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a vector of the same direction and of length 1."""
     found: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), _EPSILON)
     return found
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kbtui.knowledge.format.document import Document
 from kbtui.search.index.letters import SENTENCE_END
-from kbtui.search.query.fusion import as_first, foreign_documents
+from kbtui.search.query.fusion import as_first, foreign_documents, unit
 from kbtui.search.results import SimilarNote
 from kbtui.text import clean_line, shorten
 
@@ -62,8 +62,8 @@ class Space:
 
     def nearness(self, own: Vectors) -> Scores:
         """Return how near each document is to a note's passages; NaN without a vector."""
-        _, whole = self.view.nearest(self.matrix, _unit(own.mean(axis=0)))
-        parts = [self.view.nearest(self.matrix, _unit(each))[1] for each in own]
+        _, whole = self.view.nearest(self.matrix, unit(own.mean(axis=0)))
+        parts = [self.view.nearest(self.matrix, unit(each))[1] for each in own]
         found = (whole + np.max(parts, axis=0)) / 2
         return as_first(found) if self.is_second else found
 
@@ -160,8 +160,3 @@ def _sentences(row: ChunkRow) -> Iterator[tuple[int, str]]:
             if found >= _MAX_SENTENCES:
                 return
             at += len(part)
-
-
-def _unit(vector: Vectors) -> Vectors:
-    found: Vectors = vector / max(float(np.linalg.norm(vector)), 1e-9)
-    return found

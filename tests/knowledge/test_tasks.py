@@ -287,6 +287,16 @@ def test_a_block_whose_next_day_is_not_known_is_left(date_in):
         ticked(text, next(tasks_in(text)), TODAY)
 
 
+def test_line_ends_of_windows_stay():
+    text = "- TODO a\r\n  more\r\n- TODO b\r\n  DEADLINE: <2026-12-03 Thu>\r\n"
+    day = date(2026, 12, 7)
+    for number, task in enumerate(tasks_in(text)):
+        assert fields_in(text, task).day == (date(2026, 12, 3) if number else None)
+        for after in (moved(text, task, day), ticked(text, task, TODAY)):
+            assert after.count("\n") == after.count("\r\n")
+            assert after != text
+
+
 def test_a_block_gets_another_day():
     car, wash, _, _, rain = tasks_in(GRAPH)
     day = date(2026, 12, 7)

@@ -29,7 +29,7 @@ _MARKER = re.compile(
     r"\A(?:(?P<open>TODO|DOING|NOW|LATER|WAIT(?:ING)?|IN-PROGRESS)|(?P<done>DONE)|CANCELL?ED) +"
 )
 _DATES = re.compile(
-    r"\n?^[ \t]*(?:(?:SCHEDULED|DEADLINE): <\d{4}-\d\d-\d\d[^<>\n]*>[ \t]*)+$", re.MULTILINE
+    r"\n?^[ \t]*(?:(?:SCHEDULED|DEADLINE): <\d{4}-\d\d-\d\d[^<>\n]*>[ \t]*)+\r?$", re.MULTILINE
 )
 _DATE = re.compile(r"(?P<kind>[A-Z]+): <(?P<day>\d{4}-\d\d-\d\d)(?P<rest>[^<>\n]*)>")
 _REPEATER = re.compile(r"(?P<from>\.\+|\+\+|\+)(?P<count>\d{1,3})(?P<unit>[dwmy])\b")
@@ -119,8 +119,9 @@ def moved_block(text: str, day: date, indent: str) -> str:
         for start, each in found:
             if each["kind"] == kind:
                 return f"{text[:start]}{_on(each, day)}{text[start + len(each[0]) :]}"
-    first, newline, rest = text.partition("\n")
-    due = f"\n{indent}DEADLINE: <{day} {_WEEKDAYS[day.weekday()]}>"
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    first, newline, rest = text.partition(line_end)
+    due = f"{line_end}{indent}DEADLINE: <{day} {_WEEKDAYS[day.weekday()]}>"
     return f"{first}{due}{newline}{rest}"
 
 

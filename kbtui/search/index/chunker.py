@@ -189,7 +189,7 @@ def _parse_time(time: str) -> datetime | None:
         return None
 
 
-VERSION = "9"
+VERSION = "10"
 # MiniLM reads 256 tokens; leave room for title and heading, and for errors of the estimate.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90

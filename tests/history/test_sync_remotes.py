@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -302,6 +303,16 @@ def test_the_program_for_ssh_is_looked_up_in_gits_order(settings: Path) -> None:
     settings.write_text("[core]\n sshCommand = b -i key\n", "utf-8")
     assert ssh_command({"GIT_SSH": "a"}) == "b -i key"
     assert ssh_command({"GIT_SSH": "a", "GIT_SSH_COMMAND": "c"}) == "c"
+
+
+def test_ssh_asks_nothing_with_options_of_gits_settings_either(settings: Path) -> None:
+    settings.write_text("[core]\n sshCommand = ssh -i ~/.ssh/work\n", "utf-8")
+    assert ssh_command({}).startswith("ssh -i ~/.ssh/work -oBatchMode=yes ")
+
+
+def test_the_path_of_the_program_for_ssh_may_have_blanks(settings: Path) -> None:
+    assert not settings.exists()
+    assert shlex.split(ssh_command({"GIT_SSH": "/opt/my tools/ssh"})) == ["/opt/my tools/ssh"]
 
 
 @pytest.mark.parametrize(

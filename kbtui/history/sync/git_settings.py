@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from dulwich.config import StackedConfig
 
 log = logging.getLogger(__name__)
-_SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
+_QUIET = "-oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
+_IS_SSH = re.compile(r"(?:\S*/)?ssh(?:\s|\Z)")
 _FROM = "insteadof"
 _PUSHED_FROM = "pushinsteadof"
 _REWRITING = re.compile(r"url\.(.*)\.((?:push)?insteadof)", re.IGNORECASE | re.DOTALL)
@@ -48,7 +50,8 @@ def rewrite(address: str) -> tuple[str, str]:
 def ssh_command(environment: Mapping[str, str] = os.environ) -> str:
     """Return the command that connects by ssh, in git's order of precedence.
 
-    Without one from git's settings it asks nothing and gives up on a silent host.
+    Unless the environment has one, ssh asks nothing and gives up on a silent host: the terminal
+    belongs to the app. What git's settings say stands before that, and what ssh reads first counts.
     """
     if command := environment.get("GIT_SSH_COMMAND"):
         return command
@@ -57,7 +60,10 @@ def ssh_command(environment: Mapping[str, str] = os.environ) -> str:
         command = settings.get((b"core",), b"sshCommand").decode() if settings else ""
     except KeyError:
         command = ""
-    return command or environment.get("GIT_SSH") or _SSH
+    if command:
+        return f"{command} {_QUIET}" if _IS_SSH.match(command) else command
+    program = environment.get("GIT_SSH")  # a path, which may have blanks in it
+    return shlex.quote(program) if program else f"ssh {_QUIET}"
 
 
 def _replaced(address: str, rules: list[tuple[str, str, str]], key: str) -> str | None:

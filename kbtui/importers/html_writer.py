@@ -64,6 +64,7 @@ _EMBEDDED = ("iframe", "embed", "video", "audio", "source", "object")
 """Tags that show what is at an address."""
 _SOURCES = ("src", "data-src", "data-original", "data-lazy-src")
 """Where a picture's address stands, in pages that load it late."""
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]")
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _VERBATIM = _CODE | {"pre"}
 _HEADINGS = frozenset(f"h{number}" for number in range(10))
@@ -429,7 +430,9 @@ class _Writer(HTMLParser):
         return f"\n\n{'#' * level} {_ANY_SPACE.sub(' ', text.strip())}\n\n"
 
     def _list(self, _element: _Element, text: str) -> str:
-        if (outer := self._parent.name) in _LISTS:  # right in a list: below the item before
+        outer = self._parent.name
+        # Right in a list, it is below the item before; one without items is there for its looks.
+        if outer in _LISTS and _ITEM.match(text.lstrip("\n")):
             return f"{_indented(text.strip(chr(10)), 2 if outer == 'ul' else 3)}\n"
         return f"\n{text.rstrip()}" if self._names.get("li") else f"\n\n{text}"
 

@@ -171,3 +171,7 @@ def test_what_nobody_ends_is_looked_through_a_few_times_at_most(
     html = piece * 20_000 + end
     to_markdown(html)
     assert looked_at <= 4 * len(html)
+
+
+def test_lists_that_only_indent_make_no_code() -> None:
+    assert to_markdown("<p>a</p><ul><ul><ul><p>x</p></ul></ul></ul><p>b</p>") == "a\n\nx\n\nb"

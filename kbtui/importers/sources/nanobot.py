@@ -62,7 +62,6 @@ LOG_SIGNATURE = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\
 _MAX_FILE = 128 << 20
 _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
-_EDITS = ("forget", "remember")
 _NO_META: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -119,23 +118,32 @@ class _PackedLog:
         return self._log.title
 
     def add(self, record: Record) -> None:
-        is_edit = record.get("kind") in _EDITS  # of texts, which have to be there
-        if is_edit:
-            self._log.messages = [*self.messages()]
-            self._texts.clear()
-        before = 0 if is_edit else len(self._log.messages)
+        said, edited = self._log.messages, self._edited_by(record)
+        for number in edited:
+            said[number] = self._unpacked(said[number])
+        before = len(said)
         self._log.add(record)
         said = self._log.messages
-        for number in range(before, len(said)):
+        for number in (*edited, *range(before, len(said))):
             each = said[number]
             self._texts.append(pack(each.content))
             meta = each.meta or _NO_META  # one for all
             said[number] = replace(each, content=f"{len(self._texts) - 1}", meta=meta)
 
+    def _edited_by(self, record: Record) -> list[int]:
+        """Return which messages a line may edit, of which the texts have to be there."""
+        said, kind = self._log.messages, record.get("kind")
+        if kind == "forget":
+            return [n for n, each in enumerate(said) if each.id == record.get("message")]
+        return [*range(len(said))] if kind == "remember" else []
+
+    def _unpacked(self, message: SessionMessage) -> SessionMessage:
+        return replace(message, content=unpack(self._texts[int(message.content)]))
+
     def messages(self) -> Iterator[SessionMessage]:
         """Yield the messages, which aren't kept any more by then."""
         for each in drained(self._log.messages):
-            yield replace(each, content=unpack(self._texts[int(each.content)]))
+            yield self._unpacked(each)
 
 
 def _shown_messages(messages: Iterable[SessionMessage]) -> Iterator[ImportedMessage]:

@@ -7,11 +7,15 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
+from kbtui.importers.sources import nanobot
 from kbtui.importers.sources.nanobot import SOURCE
 from kbtui.sessions.log_records import SessionLog
+from kbtui.text import unpack
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 SAID = [
     {"role": "system", "content": "hidden"},
@@ -75,3 +79,21 @@ def test_a_damaged_note_is_reported_and_the_rest_comes(tmp_path: Path, read: Any
     assert (skipped.place, skipped.lost) == ("memory/a.md", True)
     assert isinstance(note, ImportedNote)
     assert note.text == "Likes cocoa."
+
+
+def test_a_mask_costs_its_own_message_only(
+    tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+
+    def counting(kept: Any) -> str:
+        counted.append(unpack(kept))
+        return counted[-1]
+
+    monkeypatch.setattr(nanobot, "unpack", counting)
+    said = [{"id": n, "role": "user", "content": f"Words {n}"} for n in range(1, 101)]
+    masks = [{"kind": "forget", "message": n, "spans": [[0, 5]]} for n in range(1, 51)]
+    lines = [{"kind": "session", "id": "s", "created": "2026-03-06T10:00:00"}, *said, *masks]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert len(read(SOURCE, tmp_path / "s.jsonl")) == 1
+    assert len(counted) == 150

@@ -196,7 +196,11 @@ def _apart(database: _Database, id_: str, headers: list[Record]) -> int:
     """Return how many messages of a conversation its list doesn't name."""
     listed = {f"bubbleId:{id_}:{each.text('bubbleId')}" for each in headers}
     others = (key for key in database.keys(f"bubbleId:{id_}") if key not in listed)
-    return sum(_message(record_of(database.value(key)), Counter()) is not None for key in others)
+    count = 0
+    for key in others:
+        with contextlib.suppress(UnreadableError):  # the conversation is whole without it
+            count += _message(record_of(database.value(key)), Counter()) is not None
+    return count
 
 
 def _conversation(

@@ -171,3 +171,15 @@ def test_messages_that_a_list_does_not_name_are_named(tmp_path: Path, read: Any)
     assert [each.text for each in talk.messages] == ["Why does it hover?"]
     assert named.why.startswith("1 message of it")
     assert not named.lost
+
+
+def test_a_damaged_message_that_no_list_names_takes_nothing_along(
+    tmp_path: Path, read: Any
+) -> None:
+    rows = {
+        "composerData:a": {"fullConversationHeadersOnly": [{"bubbleId": "b1", "type": 1}]},
+        "bubbleId:a:b1": bubble(1, "Why does it hover?"),
+        "bubbleId:a:b2": "{torn",
+    }
+    (talk,) = read(SOURCE, database(tmp_path / "state.vscdb", rows))
+    assert [each.text for each in talk.messages] == ["Why does it hover?"]

@@ -28,6 +28,8 @@ def branch_of(
     times, so that nothing is cut off; a cycle is cut where it closes. A leaf that isn't shown, as
     an answer that broke off, is none: what is above it takes its place.
     """
+    if not parents:
+        return [], 0
     parents = _without_gaps(_in_time(parents, times))
     if current in parents and not is_shown(current):
         current = _above(current, parents, is_shown)

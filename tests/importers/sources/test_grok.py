@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kbtui.importers.port import Skipped
 from kbtui.importers.sources.grok import SOURCE
 from tests.importers.exports import written
 
@@ -55,3 +56,10 @@ def test_grok_cards_of_sources_are_no_text(tmp_path: Path, read: Any) -> None:
         SOURCE, export(tmp_path / "x.json", answer("r1", None, "assistant", f"So {card}."))
     )
     assert [each.text for each in found.messages] == ["So."]
+
+
+def test_a_conversation_without_answers_is_named(tmp_path: Path, read: Any) -> None:
+    empty = {"conversation": {"id": "g-2", "title": "Nothing"}, "responses": []}
+    file = written(tmp_path / "prod-grok-backend.json", {"conversations": [empty]})
+    (found,) = read(SOURCE, file)
+    assert isinstance(found, Skipped)

@@ -155,6 +155,24 @@ def test_a_branch_whose_commit_is_gone_is_told(here: Machine, tmp_path: Path) ->
         here.sync()
 
 
+@pytest.mark.parametrize(
+    ("file", "data", "what"),
+    [
+        ("refs/heads/main", b"\0" * 41, "is damaged"),
+        ("packed-refs", b"torn\n", "is damaged"),
+        ("config", b"[core]\n bare = perhaps\n", "has settings that git refuses"),
+        ("config", b"[core\n", "has settings that git refuses"),
+    ],
+)
+def test_a_damaged_file_of_a_repository_is_told(
+    here: Machine, tmp_path: Path, file: str, data: bytes, what: str
+) -> None:
+    (tmp_path / "whole.git" / file).write_bytes(data)
+    here.write(A, "four\n")
+    with pytest.raises(RemoteError, match=what):
+        here.sync()
+
+
 def test_a_bundle_is_named(here: Machine, tmp_path: Path) -> None:
     bundle = tmp_path / "notes.bundle"
     plumb(tmp_path / "whole.git", "bundle", "create", "-q", str(bundle), "main")

@@ -41,6 +41,7 @@ def check_repository(place: Path, shown: str) -> None:
     try:
         _check_refs(place, shown)
         with contextlib.closing(_open(place)) as opened:
+            _is_bare(opened)  # or that this can't be said would break a sync in its middle
             _check_ids(opened, shown)
             _check_tip(opened, shown)
     except NotGitRepository as error:
@@ -58,7 +59,7 @@ def check_repository(place: Path, shown: str) -> None:
         ) from error
     except (InvalidWorktreeConfiguration, ValueError) as error:
         raise _unusable(
-            shown, f"has settings that contradict git: {clean_line(str(error))[:120]}", _LOOK
+            shown, f"has settings that git refuses: {clean_line(str(error))[:120]}", _LOOK
         ) from error
 
 
@@ -161,10 +162,18 @@ def _check_refs(place: Path, shown: str) -> None:
 
 def _check_tip(opened: Repo, shown: str) -> None:
     """Check that our branch's newest commit is there, as dulwich drops a branch without."""
+    from dulwich.errors import FileFormatException
     from dulwich.refs import Ref
 
-    tip = opened.refs.as_dict().get(Ref(NAME.encode()))
-    if tip is not None and tip not in opened.object_store:
+    try:
+        tip = opened.refs.as_dict().get(Ref(NAME.encode()))
+        is_there = tip is None or tip in opened.object_store
+    except (AssertionError, FileFormatException, ValueError) as error:  # it is no id
+        raise RemoteError(
+            f"{shown} is damaged: what its branches point to can't be read.",
+            f"Nothing was sent. {_LOOK}",
+        ) from error
+    if tip is not None and not is_there:
         known = incomplete(Path(opened.path), shown)
         raise known or RemoteError(
             f"{shown} is damaged: its branch {NAME.rpartition('/')[2]} names the commit"
@@ -216,14 +225,18 @@ def _common_folder(place: Path) -> Path:
 def _worktrees(opened: Repo) -> Iterator[Path]:
     """Yield git's folders of the worktrees whose files are there, the main one's first."""
     folder = Path(opened.commondir())
-    is_bare = opened.get_config().get_boolean((b"core",), b"bare", folder.name != ".git")
-    if not is_bare:
+    if not _is_bare(opened):
         yield folder
     for link in folder.glob("worktrees/*/gitdir"):
         with contextlib.suppress(OSError):
             place = link.parent / os.fsdecode(link.read_bytes().strip())
             if place.exists():
                 yield link.parent
+
+
+def _is_bare(opened: Repo) -> bool:
+    is_named_so = Path(opened.commondir()).name != ".git"
+    return bool(opened.get_config().get_boolean((b"core",), b"bare", is_named_so))
 
 
 def _branches(opened: Repo, worktree: Path) -> Iterator[bytes]:

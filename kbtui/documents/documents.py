@@ -34,7 +34,7 @@ from kbtui.workspace.durable import open_folder, real_name, storage_errors, temp
 from kbtui.workspace.layout import Layout, Workspace, located
 from kbtui.workspace.scan import hash_file
 
-VERSION = "2"
+VERSION = "3"
 """The version of cached texts; those of other versions are extracted again."""
 _KINDS = {
     ".pdf": "pdf",

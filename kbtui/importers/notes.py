@@ -31,7 +31,6 @@ _MAX_ATTEMPTS = 24
 """Attempts to commit a lot while another process writes, 5 seconds each."""
 _HEAD = 8192
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
-_FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _GENERATED = "INDEX"
 """The name of the list of a folder, which kbtui writes itself."""
 _UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")

@@ -167,3 +167,8 @@ def test_a_value_in_code_is_left_alone() -> None:
     text = "# T\n\n```yaml\nport: 80\n```\n"
     grown = grown_entry(text, _fact("topic", "Port: 443"), DAY)
     assert grown == text + "\n- Port: 443\n"
+
+
+def test_an_underlined_heading_of_two_lines_is_one_line() -> None:
+    text = new_entry(_fact("topic", "Two\nlines\n---\nAnd words."), Front(DAY), [])
+    assert "\n## Two lines\nAnd words.\n" in text

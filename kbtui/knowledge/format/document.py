@@ -211,7 +211,9 @@ class Document:
         parts = []
         for number, each in enumerate(found, 1):
             later = (other.first for other in found[number:] if other.level <= each.level)
-            stop, title = next(later, len(self.line_starts)), self.text[each.start : each.end]
+            stop = next(later, len(self.line_starts))
+            lines = self.text[each.start : each.end].splitlines()  # of an underlined one, several
+            title = " ".join(map(str.strip, lines)) if len(lines) > 1 else "".join(lines)
             parts.append(Part(each.level, title, each.first, each.stop, stop))
         return tuple(parts)
 

@@ -287,6 +287,26 @@ def test_what_a_helper_keeps_beside_a_token_is_said_again(
     }
 
 
+def test_without_room_for_a_folder_no_helper_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("tempfile.mkdtemp", full)
+    assert look_up("https://example.org/a.git") is None
+
+
+def test_settings_of_a_repository_above_ask_no_helper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    helper = '!f() { echo "username=me"; echo "password=word"; }; f'
+    plumb(tmp_path / ".git", "config", "credential.helper", helper)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert look_up("https://example.org/a.git") is None
+
+
 def test_an_address_cannot_ask_for_the_credential_of_another_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
@@ -74,18 +75,20 @@ def _ask(action: str, description: str) -> str:
         return ""
     kept = {name: each for name, each in os.environ.items() if name not in _OF_A_REPOSITORY}
     silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
-    with tempfile.TemporaryDirectory() as nowhere:  # no repository's own settings
-        try:
+    try:
+        with tempfile.TemporaryDirectory() as nowhere:
+            # No repository's own settings, not even of one that is above.
+            alone = {"GIT_CEILING_DIRECTORIES": os.fspath(Path(nowhere).resolve().parent)}
             run = subprocess.run(
                 [program, "-c", "core.askPass=", "credential", action],
                 input=f"{description}\n".encode(),
                 capture_output=True,
                 check=False,
                 cwd=nowhere,
-                env=kept | silent,
+                env=kept | silent | alone,
                 start_new_session=True,
                 timeout=_SECONDS,
             )
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     return run.stdout.decode("utf-8", "replace") if run.returncode == 0 else ""

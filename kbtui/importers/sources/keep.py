@@ -152,7 +152,14 @@ def _parts(record: Record, attached: Sequence[str], links: Mapping[str, str]) ->
 def _written(record: Record, name: str) -> str:
     """Return a text as it was written: as Markdown if it has marks, which only its page says."""
     text, page = record.words(name), record.words(f"{name}Html")
-    return to_markdown(page) if _MARKED.search(page) or name not in record else text
+    if not _MARKED.search(page) and name in record:
+        return text
+    written = to_markdown(page)
+    return written if _letters(written) >= _letters(text) else text  # nothing may be lost by it
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _time(micros: Any) -> datetime | None:

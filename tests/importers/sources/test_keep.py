@@ -90,3 +90,9 @@ def test_marks_of_a_note_are_kept_which_only_its_page_says(tmp_path: Path, read:
     more = {key: value for key, value in note().items() if key != "textContent"}
     (found,) = read(SOURCE, written(tmp_path / "b.json", more))
     assert found.text == "Leeks"
+
+
+def test_a_page_that_says_less_than_the_text_is_passed_over(tmp_path: Path, read: Any) -> None:
+    more = note(textContent="Two leeks", textContentHtml="<b>Two</b>")
+    (found,) = read(SOURCE, written(tmp_path / "a.json", more))
+    assert found.text == "Two leeks"

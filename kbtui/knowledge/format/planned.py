@@ -20,7 +20,7 @@ from kbtui.errors import UsageError
 from kbtui.knowledge.format.recurrence import months_later
 
 _OWN = re.compile(
-    r"^[ \t]*:LOGBOOK:\n(?:.*\n)*?[ \t]*:END:(?:\n|\Z)"
+    r"^[ \t]*:LOGBOOK:\n(?:(?![ \t]*:LOGBOOK:\n).*\n)*?[ \t]*:END:(?:\n|\Z)"
     r"|^[ \t]*(?:id|collapsed|heading):: .*(?:\n|\Z)",
     re.MULTILINE,
 )

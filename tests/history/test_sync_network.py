@@ -307,10 +307,33 @@ def test_settings_of_a_repository_above_ask_no_helper(
     assert look_up("https://example.org/a.git") is None
 
 
+def test_a_helper_that_takes_its_time_can_be_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    begun = tmp_path / "begun"
+    settings.write_text(
+        f'[credential]\n helper = "!f() {{ echo $$ > {begun}; exec sleep 600; }}; f"\n', "utf-8"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+    def check() -> None:
+        if begun.exists() and begun.read_text("utf-8").strip():
+            raise StoppedError("The sync was stopped.")
+
+    with pytest.raises(StoppedError):
+        look_up("https://example.org/a.git", check)
+    helper = Path("/proc", begun.read_text("utf-8").strip())
+    deadline = time.monotonic() + PATIENCE
+    while (helper / "cmdline").exists() and (helper / "cmdline").read_bytes():
+        assert time.monotonic() < deadline, "the helper goes on"
+
+
 def test_an_address_cannot_ask_for_the_credential_of_another_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("git was asked"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("git was asked"))
     assert look_up("https://a%0ahost=other.example@host.example/x.git") is None
 
 

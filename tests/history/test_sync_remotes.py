@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -13,7 +14,7 @@ import pytest
 from dulwich.errors import HangupException
 
 from kbtui.errors import RefusedHistoryError, RemoteError, UsageError
-from kbtui.history.sync.git_settings import ssh_command
+from kbtui.history.sync.git_settings import read_settings, ssh_command
 from kbtui.history.sync.remote import parse_address, parse_ssh_short, remote_error
 from tests.history.sync_room import Machine, fsck, plumb
 
@@ -331,6 +332,14 @@ def test_ssh_asks_nothing_with_options_of_gits_settings_either(settings: Path) -
 def test_the_path_of_the_program_for_ssh_may_have_blanks(settings: Path) -> None:
     assert not settings.exists()
     assert shlex.split(ssh_command({"GIT_SSH": "/opt/my tools/ssh"})) == ["/opt/my tools/ssh"]
+
+
+def test_paths_in_settings_for_https_lead_home(settings: Path) -> None:
+    settings.write_text("[http]\n sslCAInfo = ~/ca.pem\n sslVerify = true\n", "utf-8")
+    found = read_settings()
+    assert found is not None
+    assert found.get((b"http",), b"sslCAInfo") == os.fsencode(settings.with_name("ca.pem"))
+    assert "~" in settings.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbtui.text import clean_line
 
+_POLL_SECONDS = 0.2
 _SECONDS = 60.0
 """How long a helper may take; one may open a window."""
 _OF_A_REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES"}
@@ -43,12 +48,13 @@ class Credential:
         _ask(verdict, self.answer)
 
 
-def look_up(url: str) -> Credential | None:
+def look_up(url: str, check: Callable[[], None] = lambda: None) -> Credential | None:
     """Ask git's helpers for the credential of an http(s) address; None if none has any.
 
-    A user named in the address is asked for.
+    A user named in the address is asked for. `check` is called while a helper takes its time, and
+    may raise to give it up.
     """
-    answer = _ask("fill", _described(url))
+    answer = _ask("fill", _described(url), check)
     found = dict(line.partition("=")[::2] for line in answer.split("\n"))
     if not found.get("password"):
         return None
@@ -69,7 +75,7 @@ def _described(url: str) -> str:
     return "".join(f"{key}={value}\n" for key, value in lines.items() if value)
 
 
-def _ask(action: str, description: str) -> str:
+def _ask(action: str, description: str, check: Callable[[], None] = lambda: None) -> str:
     program = shutil.which("git")
     if program is None or not description:
         return ""
@@ -79,16 +85,42 @@ def _ask(action: str, description: str) -> str:
         with tempfile.TemporaryDirectory() as nowhere:
             # No repository's own settings, not even of one that is above.
             alone = {"GIT_CEILING_DIRECTORIES": os.fspath(Path(nowhere).resolve().parent)}
-            run = subprocess.run(
+            process = subprocess.Popen(
                 [program, "-c", "core.askPass=", "credential", action],
-                input=f"{description}\n".encode(),
-                capture_output=True,
-                check=False,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 cwd=nowhere,
                 env=kept | silent | alone,
                 start_new_session=True,
-                timeout=_SECONDS,
             )
-    except (OSError, subprocess.TimeoutExpired):
+            with _ended(process):
+                return _answer(process, f"{description}\n".encode(), check)
+    except OSError:
         return ""
-    return run.stdout.decode("utf-8", "replace") if run.returncode == 0 else ""
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End git and its helpers after the block, if they are still at it."""
+    with process:
+        try:
+            yield
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def _answer(process: subprocess.Popen[bytes], told: bytes, check: Callable[[], None]) -> str:
+    deadline = time.monotonic() + _SECONDS
+    given: bytes | None = told
+    while time.monotonic() < deadline:
+        check()
+        try:
+            answer, _ = process.communicate(given, timeout=_POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            given = None  # it goes on with what it was given
+            continue
+        return answer.decode("utf-8", "replace") if process.returncode == 0 else ""
+    return ""

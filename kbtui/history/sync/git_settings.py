@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _QUIET = "-oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _IS_SSH = re.compile(r"(?:\S*/)?ssh(?:\s|\Z)")
+_PATHS = (b"sslCAInfo", b"sslCert", b"sslKey")
 _FROM = "insteadof"
 _PUSHED_FROM = "pushinsteadof"
 _REWRITING = re.compile(r"url\.(.*)\.((?:push)?insteadof)", re.IGNORECASE | re.DOTALL)
@@ -30,10 +32,17 @@ def read_settings() -> StackedConfig | None:
     from dulwich.config import StackedConfig
 
     try:
-        return StackedConfig.default()
+        found = StackedConfig.default()
     except (OSError, ValueError) as error:
         log.warning("git's settings can't be read: %s", error)
         return None
+    for file in found.backends:
+        for section in file.sections():
+            for key in _PATHS if section[0].lower() == b"http" else ():
+                with suppress(KeyError):
+                    path = os.path.expanduser(file.get(section, key))  # noqa: PTH111 — bytes
+                    file.set(section, key, path)
+    return found
 
 
 def rewrite(address: str) -> tuple[str, str]:
@@ -60,7 +69,7 @@ def ssh_command(environment: Mapping[str, str] = os.environ) -> str:
         command = settings.get((b"core",), b"sshCommand").decode() if settings else ""
     except KeyError:
         command = ""
-    if command:
+    if command := os.path.expandvars(command):  # git has a shell run it
         return f"{command} {_QUIET}" if _IS_SSH.match(command) else command
     program = environment.get("GIT_SSH")  # a path, which may have blanks in it
     return shlex.quote(program) if program else f"ssh {_QUIET}"

@@ -256,7 +256,7 @@ class Transport:
         try:
             return exchange(*arguments)
         except UnauthorizedError:
-            found = None if self._credential else look_up(self._address.url)
+            found = None if self._credential else look_up(self._address.url, self._watcher.check)
             if found is None:
                 raise
         self._credential = found

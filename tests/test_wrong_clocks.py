@@ -18,7 +18,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.jobs import DreamJob
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.search.index.chunker import ChunkLimits, read_document
-from kbtui.search.query.parser import days
+from kbtui.search.query.parser import date_bounds
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.memory.newer_world import World
@@ -62,7 +62,7 @@ def test_a_time_without_a_zone_in_an_export_is_a_local_one(
 
 def test_a_day_to_come_is_not_of_this_week() -> None:
     for value in ("today", "week", "year"):
-        span = days(value, today=date(2026, 11, 23))
+        span = date_bounds(value, today=date(2026, 11, 23))
         assert span is not None
         assert span[1] == "2026-11-23"
 

@@ -14,8 +14,7 @@ format.frontmatter frontmatter: parsing, and edits in place
 format.facts       `Fact`: a statement to be written to a file
 format.lines       single lines of Markdown: bullets, headings
 format.planned     blocks of outliners that are to be done: `TODO`, `DEADLINE: <day>`
-format.recurrence  when a recurring task is next
-format.tasks       tasks: their dates and other fields, ticking, moving
+format.tasks       tasks: their dates and other fields, ticking, moving, recurrence
 
 Internally the library uses `linking`, which resolves names and repairs links, and `habits` and
 `dendron`, which follow the naming conventions of other notes programs.

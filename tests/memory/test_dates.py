@@ -176,9 +176,13 @@ def test_a_date_beyond_the_calendar_is_none(day: date, said: str) -> None:
 )
 def test_a_long_text_is_read_in_time_that_grows_with_its_length(said: str) -> None:
     def seconds(count: int) -> float:
-        text, begun = said * count, process_time()
-        times_in(text, FRIDAY)
-        return process_time() - begun
+        """Return the shortest of three, as one may fall into a collection of garbage."""
+        took: list[float] = []
+        for number in range(3):
+            text, begun = f"{said * count}{number}", process_time()  # what was read is kept
+            times_in(text, FRIDAY)
+            took.append(process_time() - begun)
+        return min(took)
 
     seconds(10)
     assert seconds(2_000) < 20 * seconds(250) + 0.1

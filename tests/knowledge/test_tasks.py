@@ -280,6 +280,21 @@ def test_a_block_that_repeats_stays_to_be_done_on_its_next_day(date_in, date_out
     assert after == f"- TODO water\n  SCHEDULED: {date_out}\n- other\n"
 
 
+@pytest.mark.parametrize(
+    ("marker", "after"),
+    [
+        ("TODO", "TODO"),
+        ("DOING", "TODO"),
+        ("LATER", "LATER"),
+        ("NOW", "LATER"),
+        ("WAITING", "TODO"),
+    ],
+)
+def test_a_block_that_repeats_keeps_the_words_of_its_person(marker, after):
+    text = f"- {marker} water\n  SCHEDULED: <2026-11-27 Fri .+1w>\n"
+    assert ticked(text, next(tasks_in(text)), TODAY).startswith(f"- {after} water\n")
+
+
 @pytest.mark.parametrize("date_in", ["<2026-11-27 Fri +3h>", "<2026-02-30 Mon +1w>"])
 def test_a_block_whose_next_day_is_not_known_is_left(date_in):
     text = f"- TODO water\n  SCHEDULED: {date_in}\n"

@@ -32,6 +32,8 @@ _DATES = re.compile(
     r"\n?^[ \t]*(?:(?:SCHEDULED|DEADLINE): <\d{4}-\d\d-\d\d[^<>\n]*>[ \t]*)+\r?$", re.MULTILINE
 )
 _DATE = re.compile(r"(?P<kind>[A-Z]+): <(?P<day>\d{4}-\d\d-\d\d)(?P<rest>[^<>\n]*)>")
+_LATER = ("NOW", "LATER")
+"""The markers of those who write ``LATER`` where others write ``TODO``."""
 _REPEATER = re.compile(r"(?P<from>\.\+|\+\+|\+)(?P<count>\d{1,3})(?P<unit>[dwmy])\b")
 _REPEATS = re.compile(r"(?:\.\+|\+\+|\+)\d+[a-z]")
 _WEEKDAY = re.compile(r"\A *[^\W\d]+\.?")
@@ -102,7 +104,7 @@ def ticked_block(text: str, today: date) -> str:
     for line in reversed(lines):
         again = _DATE.sub(lambda found: _again(found, today), line[0])
         text = f"{text[: line.start()]}{again}{text[line.end() :]}"
-    return f"TODO{text.removeprefix(marker)}"
+    return f"{'LATER' if marker in _LATER else 'TODO'}{text.removeprefix(marker)}"
 
 
 def moved_block(text: str, day: date, indent: str) -> str:

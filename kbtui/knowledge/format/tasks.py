@@ -24,7 +24,7 @@ from kbtui.knowledge.format.planned import marker_of, moved_block, planned, tick
 from kbtui.knowledge.format.recurrence import next_day
 
 _BOX = re.compile(r"\[[^\[\]\r\n]\][ \t]")
-_MARKED = re.compile(r"^[ \t]*[-*+][ \t]+[A-Z]{3}[A-Z-]+ ", re.MULTILINE)
+_MARKED = re.compile(r"^[ \t]*[-*+][ \t]+[A-Z]{3}[A-Z-]* ", re.MULTILINE)
 _RANK_LEAD = re.compile(r"\[#([ABC])\] +")
 _RANK_OF = {"A": 1, "B": 2, "C": 4}
 

@@ -48,7 +48,7 @@ _NEWER_WIDTH = 60
 # What a file needs to have for there to be anything in it: a box, an outliner's marker, a date, or
 # the name of a month.
 _MAY_HAVE = re.compile(
-    rb"\[[ /]\]|[-*+][ \t]+[A-Z]{3}[A-Z-]+ |\d{4}-\d\d-\d\d|\d[ \t.]"
+    rb"\[[ /]\]|[-*+][ \t]+[A-Z]{3}[A-Z-]* |\d{4}-\d\d-\d\d|\d[ \t.]"
     rb"|(?i:jan|feb|m.{0,2}r|apr|ma[iy]|mag|jui?n|jul|lug|giu|aug|ago|ao.{0,2}t|sep|set|oct|okt"
     rb"|ott|nov|dec|dez|dic|d\xc3\xa9c)"
 )

@@ -316,6 +316,18 @@ def test_what_is_sent_takes_the_address_for_sending(
     assert plumb(tmp_path / "push" / "whole.git", "rev-parse", "main") == here.history.head()
 
 
+def test_a_folder_for_sending_is_looked_at_as_well(
+    settings: Path, here: Machine, tmp_path: Path
+) -> None:
+    settings.write_text(f'[url "{tmp_path}/push/"]\n pushInsteadOf = {tmp_path}/\n', "utf-8")
+    (tmp_path / "push").mkdir()
+    _sha_256(tmp_path / "push" / "whole.git")
+    here.write(A, "four\n")
+    with pytest.raises(RemoteError, match="SHA-256"):
+        here.sync()
+    here.check()
+
+
 def test_the_program_for_ssh_is_looked_up_in_gits_order(settings: Path) -> None:
     assert "BatchMode" in ssh_command({})
     assert ssh_command({"GIT_SSH": "a"}) == "a"

@@ -153,6 +153,15 @@ class Transport:
         """Whether the other side is a local folder."""
         return self._folder is not None
 
+    def prepare(self, *, is_known: bool) -> None:
+        """Check a folder, or create a repository in it unless one `is_known` to have been there.
+
+        Raises:
+            RemoteError: It can't be used.
+        """
+        if self._folder is not None:
+            self._folder.prepare(is_known=is_known)
+
     def fetch(self, have: Sequence[str], purged: frozenset[str]) -> str | None:
         """Fetch what the other side has, inspect it and install it.
 
@@ -191,8 +200,7 @@ class Transport:
         `known` are the commits that are completely here; `alone` asks for the newest commit without
         its ancestors. Raises the same errors as `fetch`.
         """
-        if self._folder is not None:
-            self._folder.prepare(is_known=self._address.known)
+        self.prepare(is_known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository, self._watcher)
         try:
@@ -220,6 +228,7 @@ class Transport:
         """
         if self._address.push is not None:
             pushing = Transport(self._address.push, self._repository, self._watcher, self._branch)
+            pushing.prepare(is_known=self._address.known)
             pushing.push(new, expected, pack)
             return
 

@@ -169,7 +169,7 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
     rows = drained(bubbles) if bubbles else _rows(database, id_, headers, missing)
     found = _conversation(id_, record, "name", rows)
     if headers and (apart := _apart(database, id_, headers)):
-        why = f"{counted(apart, 'message')} of it that its list doesn't name: they were taken back."
+        why = f"{counted(apart, 'message')} of it that its list doesn't name: taken back in Cursor."
         yield Skipped(place, why)
     if missing:
         why = f"{len(missing):,} of its {len(headers):,} messages aren't in the database."

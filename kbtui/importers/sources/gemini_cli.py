@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import PurePosixPath
+from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
@@ -25,6 +26,7 @@ from kbtui.importers.reading import (
     json_lines,
     json_list,
     json_source,
+    paragraphs,
     records_of,
     role_of,
     texts_in,
@@ -34,6 +36,7 @@ _SETUP = re.compile(
     r"This is the Gemini CLI\. We are setting up|Got it\. Thanks for the context!|<session_context>"
 )
 """How what a program and a model say before the first prompt begins, in a checkpoint."""
+_STEPS = frozenset(("functionCall", "functionResponse", "inlineData", "fileData"))
 _NESTED = ("messages", "history", "$set")
 _NOTICES = ("info", "error", "warning")
 
@@ -111,7 +114,7 @@ def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     parts = records_of(said if isinstance(said, list) else [said])
     named.update(["step of a tool"] * sum("functionCall" in part for part in parts))
     named.update(["file"] * sum("inlineData" in part or "fileData" in part for part in parts))
-    text = words_of("".join(texts_in(said, lambda part: not part.get("thought"))))
+    text = words_of(_text(said))
     if "parts" in message and _SETUP.match(text):
         named.update(["notice of the program"])
         return None
@@ -119,6 +122,16 @@ def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     if role is None or not text:
         return None
     return ImportedMessage(role, text, message.time("timestamp"), message.text("id"))
+
+
+def _text(said: Any) -> str:
+    """Return what a message says: pieces of one text, and a paragraph after each step between."""
+    runs = groupby(said if isinstance(said, list) else [said], _is_step)
+    return paragraphs("".join(texts_in([*run])) for is_step, run in runs if not is_step)
+
+
+def _is_step(part: Any) -> bool:
+    return isinstance(part, dict) and bool(part.get("thought") or _STEPS.intersection(part))
 
 
 SOURCE = json_source("Gemini CLI", "gemini-cli", _is_session, _session)

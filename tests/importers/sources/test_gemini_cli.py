@@ -97,3 +97,21 @@ def test_a_content_is_a_text_a_part_or_a_list_of_both(tmp_path: Path, read: Any)
     file.write_text(json.dumps({**ABOUT, "messages": messages}), "utf-8")
     (found,) = read(SOURCE, file)
     assert [each.text for each in found.messages] == ["How deep is it?", "23 metres.", "And wide?"]
+
+
+def test_what_is_said_before_and_after_a_step_stays_apart(tmp_path: Path, read: Any) -> None:
+    parts = [
+        {"text": "thinking", "thought": True},
+        {"text": "I look"},
+        {"text": " first."},
+        {"functionCall": {"name": "look"}},
+        {"text": "23 metres."},
+    ]
+    history = [
+        {"role": "user", "parts": [{"text": "How deep?"}]},
+        {"role": "model", "parts": parts},
+    ]
+    file = tmp_path / "checkpoint-well.json"
+    file.write_text(json.dumps(history), "utf-8")
+    (found,) = read(SOURCE, file)
+    assert [each.text for each in found.messages] == ["How deep?", "I look first.\n\n23 metres."]
